@@ -1,0 +1,46 @@
+// What distinguishes one compiled kernel from another. A structural type: it is also the kernels' template argument.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/types.hpp"
+
+namespace sluice {
+
+// cooperative: the consumer warpgroups share a work tile. pingpong: each owns one, and one computes while the other writes out.
+enum class KernelSchedule : std::uint8_t { cooperative, pingpong };
+
+// Which operand stands on the 64-row side of wgmma. rows_of_a: A. columns_of_b: B, so that few rows of A do not pay for 64.
+enum class OperandOrder : std::uint8_t { rows_of_a, columns_of_b };
+
+// tma: the tensor memory accelerator, 16-byte aligned pointers and strides. threads: ordinary loads, any alignment.
+enum class LoadPath : std::uint8_t { tma, threads };
+
+struct KernelConfig {
+  DataType type_ab = DataType::bf16;
+  Layout layout_a = Layout::row_major;
+  Layout layout_b = Layout::column_major;
+  KernelSchedule schedule = KernelSchedule::cooperative;
+  OperandOrder order = OperandOrder::rows_of_a;
+  LoadPath load = LoadPath::tma;
+  int tile_m = 0;  // work tile, in rows and columns of D
+  int tile_n = 0;
+  int tile_k = 64;    // elements of K in a pipeline stage: 128 bytes
+  int cluster_m = 1;  // CTAs of a cluster along M: they share tiles of B
+  int cluster_n = 1;  // along N: they share tiles of A
+
+  bool operator==(const KernelConfig&) const = default;
+};
+
+constexpr int cluster_size(const KernelConfig& config) { return config.cluster_m * config.cluster_n; }
+
+// Stable and unique: "bf16_rc_coop_128x256x64_c2x1", with "_swap" and "_anyalign" where they apply.
+std::string name(const KernelConfig& config);
+
+// The kernels this library was built from, in the order of kernel_list.def.
+const std::vector<KernelConfig>& kernel_list();
+
+}  // namespace sluice

@@ -1,0 +1,110 @@
+// How to compute it: which kernel, which schedule, and why. A plan is a value: compare it, print it, write it to JSON, read it back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/device.hpp"
+#include "sluice/error.hpp"
+#include "sluice/kernel_config.hpp"
+#include "sluice/problem.hpp"
+#include "sluice/schedule.hpp"
+
+namespace sluice {
+
+// Predicted time of one launch, in microseconds. The parts say what it is made of: `total_us` is
+// launch + max(matrix, hbm, l2) + ramp + exposed_epilogue.
+struct PredictedTime {
+  double launch_us = 0;            // launch, ramp up and drain
+  double matrix_us = 0;            // tensor cores of the busiest SM, padding and idle waves included
+  double hbm_us = 0;               // bytes that must come from and go to memory
+  double l2_us = 0;                // bytes the tiles fetch through L2
+  double ramp_us = 0;              // first load until the first wgmma
+  double exposed_epilogue_us = 0;  // writing out that no main loop hides
+  double total_us = 0;
+
+  double waves = 0;          // work tiles per worker slot, before rounding up
+  double useful_share = 0;   // of the matrix work: the rest is padding of edge tiles
+  double busy_share = 0;     // of the SMs, over the waves
+
+  bool operator==(const PredictedTime&) const = default;
+};
+
+enum class CandidateVerdict : std::uint8_t {
+  chosen,
+  slower,                  // predicted to take longer than the chosen one
+  wrong_type,              // compiled for another type or layout
+  needs_aligned_operands,  // tensor memory accelerator, but an operand is not 16-byte aligned
+  cluster_does_not_fit,    // the device holds no such cluster
+  shared_memory,           // needs more than a CTA may have
+  excluded_by_options,
+};
+
+struct Candidate {
+  KernelConfig kernel;
+  SchedulerParams scheduler;
+  PredictedTime predicted;  // zero where the candidate cannot run
+  CandidateVerdict verdict = CandidateVerdict::slower;
+
+  bool operator==(const Candidate&) const = default;
+};
+
+struct PlanOptions {
+  // Restrict the choice. Empty means free.
+  std::optional<KernelSchedule> schedule;
+  std::optional<SchedulerKind> scheduler;
+  std::optional<Rasterization> raster;
+  std::string kernel_name;      // exactly this kernel
+  int tile_m = 0;               // this tile, whatever the kernel (0 = free)
+  int tile_n = 0;
+  bool keep_candidates = true;  // false: the plan does not say what it decided against
+
+  bool operator==(const PlanOptions&) const = default;
+};
+
+struct Plan {
+  GemmProblem problem;  // validated: nothing is kPacked
+  DeviceSpec device;
+  KernelConfig kernel;
+  SchedulerParams scheduler;
+  int grid_ctas = 0;      // 0 when there is nothing to compute
+  int worker_count = 0;   // clusters (cooperative) or clusters times consumer warpgroups (pingpong)
+  int shared_memory_bytes = 0;
+  std::size_t workspace_bytes = 0;
+  PredictedTime predicted;
+  std::vector<Candidate> candidates;  // the chosen one first, then the others in order of predicted time, then those that cannot run
+
+  bool operator==(const Plan&) const = default;
+};
+
+// A pure function of its arguments.
+Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const PlanOptions& options = {});
+
+// Every candidate, its predicted time, the parts, and why it lost. `most` candidates at most.
+std::string explain(const Plan& plan, int most = 12);
+std::string to_string(const Plan& plan);  // a few lines
+std::string to_json(const Plan& plan);
+Result<Plan> plan_from_json(const std::string& text);
+
+// Plans made before, found again. Thread-safe; the oldest leave when it is full.
+class PlanCache {
+ public:
+  explicit PlanCache(std::size_t capacity = 4096);
+  ~PlanCache();
+  PlanCache(PlanCache&&) noexcept;
+  PlanCache& operator=(PlanCache&&) noexcept;
+
+  // Plans in the cache do not keep their candidates.
+  Result<std::shared_ptr<const Plan>> get(const GemmProblem& problem, const DeviceSpec& device);
+  std::size_t size() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sluice

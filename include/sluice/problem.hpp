@@ -1,0 +1,75 @@
+// What to compute. A problem is a value: shapes, types, layouts, strides and the epilogue, no pointers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sluice/error.hpp"
+#include "sluice/types.hpp"
+
+namespace sluice {
+
+// As a leading dimension: the matrix is dense. As a batch stride: matrices follow one another without a gap.
+inline constexpr std::int64_t kPacked = -1;
+
+struct Epilogue {
+  float alpha = 1.0f;
+  float beta = 0.0f;  // beta == 0 never reads C
+  Bias bias = Bias::none;
+  Activation activation = Activation::none;
+
+  bool operator==(const Epilogue&) const = default;
+};
+
+// D[b] = activation(alpha * A[b] B[b] + beta * C[b] + bias), for b in [0, batch).
+//
+// A is m x k, B is k x n, C and D are m x n and row-major. Accumulation is in fp32; the result is rounded once, to type_d.
+// C and the bias have D's type. C may be D (same pointer, same strides); any other overlap of D with an input is an error
+// the library cannot see. alpha == 0 or k == 0 never reads A and B. m, n or batch of 0 does nothing.
+struct GemmProblem {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t batch = 1;
+
+  DataType type_ab = DataType::bf16;  // bf16 or fp16
+  DataType type_d = DataType::bf16;   // bf16, fp16 or fp32
+  Layout layout_a = Layout::row_major;
+  Layout layout_b = Layout::column_major;  // column_major: each column of B, k elements, is contiguous ("B[N,K] transposed")
+
+  // Leading dimensions in elements: the distance between rows (row_major) or columns (column_major).
+  std::int64_t lda = kPacked;
+  std::int64_t ldb = kPacked;
+  std::int64_t ldc = kPacked;
+  std::int64_t ldd = kPacked;
+
+  // Batch strides in elements. 0 repeats one matrix for the whole batch (A, B and C only).
+  std::int64_t batch_stride_a = kPacked;
+  std::int64_t batch_stride_b = kPacked;
+  std::int64_t batch_stride_c = kPacked;
+  std::int64_t batch_stride_d = kPacked;
+
+  // What the caller promises about the pointers passed to run(), in bytes, a power of two from the element's size to 16.
+  // Less than 16 for A or B excludes the tensor memory accelerator, and a slower load path is planned.
+  int alignment_a_bytes = 16;
+  int alignment_b_bytes = 16;
+  int alignment_d_bytes = 16;  // of C, D and bias
+
+  Epilogue epilogue;
+
+  bool operator==(const GemmProblem&) const = default;
+};
+
+// The problem with every kPacked replaced by its value, or why it cannot be run.
+Result<GemmProblem> validate(const GemmProblem& problem);
+
+// Whether there is anything to compute at all (m, n and batch above 0).
+bool is_empty(const GemmProblem& problem);
+
+// Multiply-adds that read A and B: 2 m n k batch, or 0 when alpha == 0.
+double flops(const GemmProblem& problem);
+
+// One line: "4096 x 4096 x 4096 bf16 -> bf16, A row-major, B column-major".
+std::string describe(const GemmProblem& problem);
+
+}  // namespace sluice

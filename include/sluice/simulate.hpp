@@ -1,0 +1,40 @@
+// Replays a plan on the CPU with the schedulers' own code: who computes what, when.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/error.hpp"
+#include "sluice/plan.hpp"
+
+namespace sluice {
+
+// One work tile on one worker. Times are in units of a whole tile's main loop (1.0 = all its k-tiles on one worker).
+struct SimulatedPiece {
+  int worker = 0;
+  int sm = 0;  // the first SM of the worker's cluster
+  WorkTile tile;
+  double begin = 0;
+  double end = 0;
+};
+
+struct Simulation {
+  std::vector<SimulatedPiece> pieces;  // by worker, then in the order the worker takes them
+  int worker_count = 0;
+  int sm_count = 0;                // of the device
+  std::int64_t output_tiles = 0;
+  std::int64_t uncovered_k_tiles = 0;  // (tile, k-tile) pairs nobody computes: 0 for a correct schedule
+  std::int64_t repeated_k_tiles = 0;   // computed more than once: 0 for a correct schedule
+  int waves = 0;                   // most tiles any worker takes
+  double makespan = 0;             // in tile units
+  double utilisation = 0;          // busy time of all SMs over sm_count * makespan
+};
+
+Result<Simulation> simulate(const Plan& plan);
+
+std::string to_text(const Simulation& simulation, int width_columns = 100);
+std::string to_svg(const Simulation& simulation);
+std::string to_json(const Simulation& simulation);
+
+}  // namespace sluice

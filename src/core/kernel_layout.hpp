@@ -1,0 +1,90 @@
+// What follows from a KernelConfig: who computes which rows, how shared memory is laid out, how many stages fit. One set of
+// functions, used by the planner, by the launch and by the kernel itself.
+//
+// Inside a kernel the operands are called P and Q. P stands on wgmma's 64-row side, Q on its N side: rows of A and columns of B,
+// or the other way round (OperandOrder). Both are tiles of "vectors" (rows of A, columns of B) by elements of K.
+#pragma once
+
+#include "sluice/kernel_config.hpp"
+
+namespace sluice {
+
+inline constexpr int kWarpgroupThreads = 128;
+inline constexpr int kWgmmaRows = 64;
+inline constexpr int kSharedMemoryLimitBytes = 232448;  // what a CTA may have on compute capability 9.0
+inline constexpr int kSwizzleBytes = 128;
+inline constexpr int kStagingBufferBytes = kWgmmaRows * kSwizzleBytes;
+inline constexpr int kBarrierBytes = 8;
+inline constexpr int kMostStages = 24;
+
+constexpr bool swapped(const KernelConfig& c) { return c.order == OperandOrder::columns_of_b; }
+constexpr int tile_p(const KernelConfig& c) { return swapped(c) ? c.tile_n : c.tile_m; }
+constexpr int tile_q(const KernelConfig& c) { return swapped(c) ? c.tile_m : c.tile_n; }
+
+// CTAs of the cluster that hold the same tile of P or Q and load a slice of it each, for all.
+constexpr int sharers_p(const KernelConfig& c) { return swapped(c) ? c.cluster_m : c.cluster_n; }
+constexpr int sharers_q(const KernelConfig& c) { return swapped(c) ? c.cluster_n : c.cluster_m; }
+
+// Whether K is the contiguous direction of the operand.
+constexpr bool k_major_a(const KernelConfig& c) { return c.layout_a == Layout::row_major; }
+constexpr bool k_major_b(const KernelConfig& c) { return c.layout_b == Layout::column_major; }
+constexpr bool k_major_p(const KernelConfig& c) { return swapped(c) ? k_major_b(c) : k_major_a(c); }
+constexpr bool k_major_q(const KernelConfig& c) { return swapped(c) ? k_major_a(c) : k_major_b(c); }
+
+constexpr int consumer_warpgroups(const KernelConfig& c) {
+  return c.schedule == KernelSchedule::pingpong || tile_p(c) > kWgmmaRows ? 2 : 1;
+}
+// Workers of one CTA: who takes work tiles from the scheduler.
+constexpr int workers_per_cta(const KernelConfig& c) { return c.schedule == KernelSchedule::pingpong ? 2 : 1; }
+constexpr int threads_per_cta(const KernelConfig& c) { return (1 + consumer_warpgroups(c)) * kWarpgroupThreads; }
+
+// Blocks of 64 rows of P that one warpgroup multiplies.
+constexpr int blocks_per_warpgroup(const KernelConfig& c) {
+  const int sharing = c.schedule == KernelSchedule::cooperative ? consumer_warpgroups(c) : 1;
+  return tile_p(c) / kWgmmaRows / sharing;
+}
+constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per_warpgroup(c) * tile_q(c) / 2; }
+
+constexpr int largest_power_of_two_divisor(int value, int limit) {
+  int width = limit;
+  while (value % width != 0) width /= 2;
+  return width;
+}
+// The epilogue hands out its tile in chunks of this many columns of Q (wgmma N), each at most one staging buffer.
+constexpr int chunk_q(const KernelConfig& c, int output_bytes) {
+  return largest_power_of_two_divisor(tile_q(c), kSwizzleBytes / output_bytes);
+}
+
+constexpr int operand_bytes_p(const KernelConfig& c) { return tile_p(c) * c.tile_k * size_bytes(c.type_ab); }
+constexpr int operand_bytes_q(const KernelConfig& c) { return tile_q(c) * c.tile_k * size_bytes(c.type_ab); }
+constexpr int stage_bytes(const KernelConfig& c) { return operand_bytes_p(c) + operand_bytes_q(c); }
+
+struct SharedMemoryLayout {
+  int stages = 0;
+  int stage_bytes = 0;
+  int staging_buffers = 0;  // for each consumer warpgroup
+  int staging_offset = 0;
+  int barrier_offset = 0;
+  int total_bytes = 0;
+
+  bool operator==(const SharedMemoryLayout&) const = default;
+};
+
+// Room for a whole tile in the staging buffers lets the epilogue end without waiting for the copy engine, but a ring of under four
+// stages no longer covers the latency of memory: staging gives way first.
+constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
+  constexpr int kEnoughStages = 4;
+  const int chunks = blocks_per_warpgroup(c) * tile_q(c) / chunk_q(c, 2);
+  SharedMemoryLayout layout{.stage_bytes = stage_bytes(c)};
+  for (layout.staging_buffers = chunks < 4 ? (chunks < 2 ? 2 : chunks) : 4;; layout.staging_buffers /= 2) {
+    const int staging = layout.staging_buffers * consumer_warpgroups(c) * kStagingBufferBytes;
+    const int ring = kSharedMemoryLimitBytes - staging - 2 * kMostStages * kBarrierBytes;
+    layout.stages = ring / layout.stage_bytes < kMostStages ? ring / layout.stage_bytes : kMostStages;
+    layout.staging_offset = layout.stages * layout.stage_bytes;
+    layout.barrier_offset = layout.staging_offset + staging;
+    layout.total_bytes = layout.barrier_offset + 2 * layout.stages * kBarrierBytes;
+    if (layout.stages >= kEnoughStages || layout.staging_buffers <= 2) return layout;
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+#include <string>
+
+#include "sluice/kernel_config.hpp"
+
+#include "core/kernel_instances.hpp"
+
+namespace sluice {
+
+std::string name(const KernelConfig& config) {
+  const auto letter = [](Layout layout) { return layout == Layout::row_major ? 'r' : 'c'; };
+  std::string text = config.type_ab == DataType::bf16 ? "bf16_" : "fp16_";
+  text += letter(config.layout_a);
+  text += letter(config.layout_b);
+  text += config.schedule == KernelSchedule::cooperative ? "_coop_" : "_ping_";
+  text += std::to_string(config.tile_m) + "x" + std::to_string(config.tile_n) + "x" + std::to_string(config.tile_k);
+  text += "_c" + std::to_string(config.cluster_m) + "x" + std::to_string(config.cluster_n);
+  if (config.order == OperandOrder::columns_of_b) text += "_swap";
+  if (config.load == LoadPath::threads) text += "_anyalign";
+  return text;
+}
+
+const std::vector<KernelConfig>& kernel_list() {
+  static const std::vector<KernelConfig> list = [] {
+    std::vector<KernelConfig> all;
+    for_each_kernel([&]<KernelConfig config>() { all.push_back(config); });
+    return all;
+  }();
+  return list;
+}
+
+}  // namespace sluice

@@ -1,0 +1,75 @@
+#include <array>
+#include <utility>
+
+#include "sluice/error.hpp"
+#include "sluice/kernel_config.hpp"
+#include "sluice/schedule.hpp"
+#include "sluice/types.hpp"
+#include "sluice/version.hpp"
+
+#define SLUICE_TEXT_OF(x) #x
+#define SLUICE_TEXT(x) SLUICE_TEXT_OF(x)
+
+namespace sluice {
+namespace {
+
+template <class Enum, std::size_t count>
+using Names = std::array<std::pair<Enum, const char*>, count>;
+
+template <class Enum, std::size_t count>
+const char* find_name(const Names<Enum, count>& names, Enum value) {
+  for (const auto& [candidate, text] : names)
+    if (candidate == value) return text;
+  return "?";
+}
+
+template <class Enum, std::size_t count>
+std::optional<Enum> find_value(const Names<Enum, count>& names, std::string_view wanted) {
+  for (const auto& [candidate, text] : names)
+    if (wanted == text) return candidate;
+  return std::nullopt;
+}
+
+constexpr Names<DataType, 3> kDataTypes{{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
+constexpr Names<Layout, 2> kLayouts{{{Layout::row_major, "row-major"}, {Layout::column_major, "column-major"}}};
+constexpr Names<Activation, 4> kActivations{{{Activation::none, "none"},
+                                             {Activation::relu, "relu"},
+                                             {Activation::gelu_tanh, "gelu_tanh"},
+                                             {Activation::silu, "silu"}}};
+constexpr Names<Bias, 3> kBiases{{{Bias::none, "none"}, {Bias::per_row, "per_row"}, {Bias::per_column, "per_column"}}};
+constexpr Names<SchedulerKind, 2> kSchedulers{
+    {{SchedulerKind::one_tile_per_cta, "one-tile-per-cta"}, {SchedulerKind::data_parallel, "data-parallel"}}};
+constexpr Names<Rasterization, 2> kRasters{{{Rasterization::along_m, "along-m"}, {Rasterization::along_n, "along-n"}}};
+constexpr Names<ErrorCode, 10> kErrors{{{ErrorCode::invalid_argument, "invalid argument"},
+                                        {ErrorCode::misaligned, "misaligned"},
+                                        {ErrorCode::unsupported, "unsupported"},
+                                        {ErrorCode::too_large, "too large"},
+                                        {ErrorCode::workspace_too_small, "workspace too small"},
+                                        {ErrorCode::wrong_device, "wrong device"},
+                                        {ErrorCode::not_found, "not found"},
+                                        {ErrorCode::bad_format, "bad format"},
+                                        {ErrorCode::io, "input/output"},
+                                        {ErrorCode::cuda, "CUDA"}}};
+
+}  // namespace
+
+const char* version() {
+  return SLUICE_TEXT(SLUICE_VERSION_MAJOR) "." SLUICE_TEXT(SLUICE_VERSION_MINOR) "." SLUICE_TEXT(SLUICE_VERSION_PATCH);
+}
+
+const char* to_string(ErrorCode code) { return find_name(kErrors, code); }
+const char* to_string(DataType type) { return find_name(kDataTypes, type); }
+const char* to_string(Layout layout) { return find_name(kLayouts, layout); }
+const char* to_string(Activation activation) { return find_name(kActivations, activation); }
+const char* to_string(Bias bias) { return find_name(kBiases, bias); }
+const char* to_string(SchedulerKind kind) { return find_name(kSchedulers, kind); }
+const char* to_string(Rasterization raster) { return find_name(kRasters, raster); }
+
+std::optional<DataType> parse_data_type(std::string_view text) { return find_value(kDataTypes, text); }
+std::optional<Layout> parse_layout(std::string_view text) { return find_value(kLayouts, text); }
+std::optional<Activation> parse_activation(std::string_view text) { return find_value(kActivations, text); }
+std::optional<Bias> parse_bias(std::string_view text) { return find_value(kBiases, text); }
+std::optional<SchedulerKind> parse_scheduler(std::string_view text) { return find_value(kSchedulers, text); }
+std::optional<Rasterization> parse_rasterization(std::string_view text) { return find_value(kRasters, text); }
+
+}  // namespace sluice

@@ -1,0 +1,167 @@
+#include "sluice/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/kernel_layout.hpp"
+#include "planner/cost_model.hpp"
+#include "scheduler/tile_order.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+constexpr int kTmaAlignmentBytes = 16;
+
+// Whether the tensor memory accelerator can address an operand: its pointer and its strides are multiples of 16 bytes.
+bool tma_can_load(int alignment_bytes, std::int64_t leading, std::int64_t batch_stride, int element_bytes) {
+  return alignment_bytes >= kTmaAlignmentBytes && leading * element_bytes % kTmaAlignmentBytes == 0 &&
+         batch_stride * element_bytes % kTmaAlignmentBytes == 0;
+}
+
+bool operands_aligned(const GemmProblem& p) {
+  const int bytes = size_bytes(p.type_ab);
+  return tma_can_load(p.alignment_a_bytes, p.lda, p.batch_stride_a, bytes) && tma_can_load(p.alignment_b_bytes, p.ldb, p.batch_stride_b, bytes);
+}
+
+bool excluded(const PlanOptions& options, const KernelConfig& kernel) {
+  return (options.schedule && *options.schedule != kernel.schedule) || (options.tile_m != 0 && options.tile_m != kernel.tile_m) ||
+         (options.tile_n != 0 && options.tile_n != kernel.tile_n) || (!options.kernel_name.empty() && options.kernel_name != name(kernel));
+}
+
+int clusters_that_fit(const DeviceSpec& device, const KernelConfig& kernel) {
+  return cluster_size(kernel) == 1 ? device.sm_count : device.clusters_of_2;
+}
+
+CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, bool aligned,
+                                           const KernelConfig& kernel) {
+  if (kernel.type_ab != p.type_ab || kernel.layout_a != p.layout_a || kernel.layout_b != p.layout_b) return CandidateVerdict::wrong_type;
+  if (excluded(options, kernel)) return CandidateVerdict::excluded_by_options;
+  if (kernel.load == LoadPath::tma && !aligned) return CandidateVerdict::needs_aligned_operands;
+  if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;
+  if (shared_memory_layout(kernel).total_bytes > device.shared_memory_per_cta_bytes) return CandidateVerdict::shared_memory;
+  return CandidateVerdict::slower;
+}
+
+// The cohort whose operands are fewest bytes: a block of `clusters` neighbouring clusters, as square in elements as it can be.
+std::int32_t square_cohort(double clusters, double across_elems, double along_elems, std::int32_t across_clusters) {
+  const double width = std::sqrt(clusters * along_elems / across_elems);
+  return static_cast<std::int32_t>(std::clamp(std::lround(width), 1L, static_cast<long>(across_clusters)));
+}
+
+struct Shape {
+  std::int64_t tiles_m, tiles_n;
+};
+Shape tile_shape(const GemmProblem& p, const KernelConfig& kernel) {
+  return {round_up(ceil_div(p.m, kernel.tile_m), kernel.cluster_m), round_up(ceil_div(p.n, kernel.tile_n), kernel.cluster_n)};
+}
+
+SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, const KernelConfig& kernel) {
+  const Shape shape = tile_shape(p, kernel);
+  SchedulerParams s;
+  s.tiles_m = static_cast<std::int32_t>(shape.tiles_m);
+  s.tiles_n = static_cast<std::int32_t>(shape.tiles_n);
+  s.groups = static_cast<std::int32_t>(p.batch);
+  s.k_tiles = p.epilogue.alpha == 0.0f ? 0 : static_cast<std::int32_t>(ceil_div(p.k, kernel.tile_k));
+  s.cluster_m = kernel.cluster_m;
+  s.cluster_n = kernel.cluster_n;
+
+  const std::int64_t slots = clusters_that_fit(device, kernel);
+  s.kind = cluster_tiles(s) <= slots * workers_per_cta(kernel) ? SchedulerKind::one_tile_per_cta : SchedulerKind::data_parallel;
+  if (kernel.schedule == KernelSchedule::pingpong) s.kind = SchedulerKind::data_parallel;
+  if (options.scheduler) s.kind = *options.scheduler;
+
+  // Along the longer side, so that strips are few and long.
+  const double cluster_rows = kernel.tile_m * kernel.cluster_m, cluster_columns = kernel.tile_n * kernel.cluster_n;
+  s.raster = options.raster.value_or(p.m >= p.n ? Rasterization::along_m : Rasterization::along_n);
+  const double in_flight = static_cast<double>(std::min<std::int64_t>(slots, cluster_tiles(s)));
+  s.cohort = s.raster == Rasterization::along_m ? square_cohort(in_flight, cluster_columns, cluster_rows, clusters_n(s))
+                                                : square_cohort(in_flight, cluster_rows, cluster_columns, clusters_m(s));
+  return s;
+}
+
+int worker_count(const SchedulerParams& s, const DeviceSpec& device, const KernelConfig& kernel) {
+  const int workers = workers_per_cta(kernel);
+  const std::int64_t tiles = cluster_tiles(s);
+  const std::int64_t units_wanted = s.kind == SchedulerKind::one_tile_per_cta
+                                        ? tiles
+                                        : std::min<std::int64_t>(clusters_that_fit(device, kernel), tiles);
+  return static_cast<int>(units_wanted) * workers;
+}
+
+Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vector<Candidate>& candidates) {
+  const auto any = [&](CandidateVerdict v) {
+    return std::any_of(candidates.begin(), candidates.end(), [v](const Candidate& c) { return c.verdict == v; });
+  };
+  if (any(CandidateVerdict::excluded_by_options))
+    return {ErrorCode::unsupported, "no kernel for " + describe(p) + " is left by the plan's options" +
+                                        (options.kernel_name.empty() ? "" : " (kernel " + options.kernel_name + ")") +
+                                        "; relax them, `sluice list` shows the kernels"};
+  return {ErrorCode::unsupported, "no kernel of this build computes " + describe(p) + "; `sluice list` shows the kernels"};
+}
+
+Status check_tile_count(const GemmProblem& p) {
+  // The smallest tiles of the list decide: with them the tile number must still fit in 32 bits.
+  const __int128 most = static_cast<__int128>(ceil_div(p.m, 16) + 1) * (ceil_div(p.n, 64) + 1) * p.batch;
+  if (most > std::numeric_limits<std::int32_t>::max())
+    return Error{ErrorCode::too_large, "m x n x batch = " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " + std::to_string(p.batch) +
+                                           " makes more than 2^31 tiles of 16 x 64; split the product along m, n or the batch"};
+  return Nothing{};
+}
+
+}  // namespace
+
+Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const PlanOptions& options) {
+  Result<GemmProblem> checked = validate(problem);
+  if (!checked) return checked.error();
+  const GemmProblem& p = *checked;
+  if (device.compute_capability != 90)
+    return Error{ErrorCode::wrong_device, device.name + " has compute capability " + std::to_string(device.compute_capability / 10) + "." +
+                                              std::to_string(device.compute_capability % 10) + "; the kernels need 9.0 (Hopper)"};
+  if (device.sm_count <= 0 || device.clock_ghz <= 0 || device.hbm_gb_per_s <= 0 || device.l2_gb_per_s <= 0 || device.flops_per_clk_per_sm <= 0)
+    return Error{ErrorCode::invalid_argument, "device '" + device.name + "' needs positive sm_count, clock_ghz, hbm_gb_per_s, l2_gb_per_s and "
+                                              "flops_per_clk_per_sm"};
+  if (Status s = check_tile_count(p); !s) return s.error();
+
+  Plan result;
+  result.problem = p;
+  result.device = device;
+  if (is_empty(p)) return result;
+
+  const bool aligned = operands_aligned(p);
+  std::vector<Candidate> candidates;
+  candidates.reserve(kernel_list().size());
+  for (const KernelConfig& kernel : kernel_list()) {
+    Candidate candidate{.kernel = kernel, .verdict = verdict_before_prediction(p, device, options, aligned, kernel)};
+    if (candidate.verdict == CandidateVerdict::slower) {
+      candidate.scheduler = schedule_for(p, device, options, kernel);
+      candidate.predicted = predict(p, device, kernel, candidate.scheduler, worker_count(candidate.scheduler, device, kernel));
+    }
+    candidates.push_back(candidate);
+  }
+  // Those that can run first, fastest first; ties go to the earlier line of the kernel list.
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& x, const Candidate& y) {
+    const bool runs_x = x.verdict == CandidateVerdict::slower, runs_y = y.verdict == CandidateVerdict::slower;
+    if (runs_x != runs_y) return runs_x;
+    return runs_x && x.predicted.total_us < y.predicted.total_us;
+  });
+  if (candidates.empty() || candidates.front().verdict != CandidateVerdict::slower) return no_kernel(p, options, candidates);
+
+  Candidate& best = candidates.front();
+  best.verdict = CandidateVerdict::chosen;
+  result.kernel = best.kernel;
+  result.scheduler = best.scheduler;
+  result.predicted = best.predicted;
+  result.worker_count = worker_count(best.scheduler, device, best.kernel);
+  result.grid_ctas = result.worker_count / workers_per_cta(best.kernel) * cluster_size(best.kernel);
+  result.shared_memory_bytes = shared_memory_layout(best.kernel).total_bytes;
+  if (options.keep_candidates) result.candidates = std::move(candidates);
+  return result;
+}
+
+}  // namespace sluice
