@@ -40,6 +40,16 @@ constexpr int cluster_size(const KernelConfig& config) { return config.cluster_m
 // Stable and unique: "bf16_rc_coop_128x256x64_c2x1", with "_swap" and "_anyalign" where they apply.
 std::string name(const KernelConfig& config);
 
+// What one CTA of a kernel takes up on an SM.
+struct KernelResources {
+  int stages = 0;  // of the ring of k-tiles in shared memory
+  int shared_memory_bytes = 0;
+  int threads = 0;
+
+  bool operator==(const KernelResources&) const = default;
+};
+KernelResources resources(const KernelConfig& config);
+
 // The kernels this library was built from, in the order of kernel_list.def.
 const std::vector<KernelConfig>& kernel_list();
 

@@ -3,6 +3,7 @@
 #include "sluice/kernel_config.hpp"
 
 #include "core/kernel_instances.hpp"
+#include "core/kernel_layout.hpp"
 
 namespace sluice {
 
@@ -17,6 +18,11 @@ std::string name(const KernelConfig& config) {
   if (config.order == OperandOrder::columns_of_b) text += "_swap";
   if (config.load == LoadPath::threads) text += "_anyalign";
   return text;
+}
+
+KernelResources resources(const KernelConfig& config) {
+  const SharedMemoryLayout layout = shared_memory_layout(config);
+  return {.stages = layout.stages, .shared_memory_bytes = layout.total_bytes, .threads = threads_per_cta(config)};
 }
 
 const std::vector<KernelConfig>& kernel_list() {
