@@ -32,6 +32,13 @@ struct DeviceSpec {
 const std::vector<DeviceSpec>& builtin_devices();
 Result<DeviceSpec> find_device(std::string_view name);
 
+// Whether plans can be made for the device: Hopper, with positive and finite figures. Says which figure is wrong.
+Status validate(const DeviceSpec& device);
+
+// Every field by its name, so that a device of one's own can be planned for. Reading checks what validate() checks.
+std::string to_json(const DeviceSpec& device);
+Result<DeviceSpec> device_from_json(const std::string& text);
+
 // The GPU that is current in the CUDA runtime: its SM count, clusters and memory as the driver reports them, its rates from
 // the built-in device that resembles it most. Fails without a GPU, and for one that is not Hopper.
 Result<DeviceSpec> current_device();

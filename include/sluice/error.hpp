@@ -18,6 +18,8 @@ enum class ErrorCode {
   bad_format,            // a file (.npy, JSON) that does not hold what it should
   io,
   cuda,                  // an error reported by the CUDA runtime or driver
+  out_of_memory,         // host memory ran out (C ABI)
+  internal,              // a defect of the library (C ABI)
 };
 
 const char* to_string(ErrorCode code);

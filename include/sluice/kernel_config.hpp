@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,14 @@ struct KernelConfig {
 
   bool operator==(const KernelConfig&) const = default;
 };
+
+const char* to_string(KernelSchedule schedule);  // "cooperative", "pingpong"
+const char* to_string(OperandOrder order);       // "rows-of-a", "columns-of-b"
+const char* to_string(LoadPath load);            // "tma", "threads"
+
+std::optional<KernelSchedule> parse_kernel_schedule(std::string_view text);
+std::optional<OperandOrder> parse_operand_order(std::string_view text);
+std::optional<LoadPath> parse_load_path(std::string_view text);
 
 constexpr int cluster_size(const KernelConfig& config) { return config.cluster_m * config.cluster_n; }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/device.hpp"
@@ -43,6 +44,9 @@ enum class CandidateVerdict : std::uint8_t {
   shared_memory,           // needs more than a CTA may have
   excluded_by_options,
 };
+
+const char* to_string(CandidateVerdict verdict);  // "chosen", "slower", "wrong-type", ...
+std::optional<CandidateVerdict> parse_verdict(std::string_view text);
 
 struct Candidate {
   KernelConfig kernel;

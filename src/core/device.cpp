@@ -1,5 +1,9 @@
 #include "sluice/device.hpp"
 
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
 namespace sluice {
 
 // h200: measured on one H200 SXM, November 2026, CUDA 13.0, driver 580 (docs/h200.md says how). The others: sm_count, memory size
@@ -28,6 +32,33 @@ Result<DeviceSpec> find_device(std::string_view name) {
     known += (known.empty() ? "" : ", ") + device.name;
   }
   return Error{ErrorCode::not_found, "no device is called '" + std::string(name) + "'; known are " + known};
+}
+
+Status validate(const DeviceSpec& device) {
+  const std::string who = "device '" + device.name + "'";
+  if (device.compute_capability != 90)
+    return Error{ErrorCode::wrong_device, who + " has compute capability " + std::to_string(device.compute_capability / 10) + "." +
+                                              std::to_string(std::abs(device.compute_capability % 10)) +
+                                              "; the kernels need 9.0 (Hopper: H100, H200, H20)"};
+  const auto bad = [&](const char* field, auto value, const std::string& must) {
+    return Error{ErrorCode::invalid_argument, who + ": " + field + " = " + std::to_string(value) + " must be " + must};
+  };
+  // Twice as many workers as SMs are counted in 32 bits.
+  constexpr int kMostSms = 1 << 20;
+  if (device.sm_count < 1 || device.sm_count > kMostSms) return bad("sm_count", device.sm_count, "from 1 to " + std::to_string(kMostSms));
+  if (device.clusters_of_2 < 0 || device.clusters_of_2 > device.sm_count / 2)
+    return bad("clusters_of_2", device.clusters_of_2, "from 0 to half of sm_count, " + std::to_string(device.sm_count / 2));
+  if (device.shared_memory_per_cta_bytes < 0) return bad("shared_memory_per_cta_bytes", device.shared_memory_per_cta_bytes, "0 or more");
+  if (device.l2_bytes < 0) return bad("l2_bytes", device.l2_bytes, "0 or more");
+  // Written so that a NaN fails.
+  const auto positive = [](double value) { return value > 0 && value <= std::numeric_limits<double>::max(); };
+  for (const auto& [field, value] : {std::pair{"clock_ghz", device.clock_ghz}, {"hbm_gb_per_s", device.hbm_gb_per_s},
+                                     {"l2_gb_per_s", device.l2_gb_per_s}, {"flops_per_clk_per_sm", device.flops_per_clk_per_sm}})
+    if (!positive(value)) return bad(field, value, "positive and finite");
+  if (!positive(device.sustained_fraction) || device.sustained_fraction > 1)
+    return bad("sustained_fraction", device.sustained_fraction, "above 0 and at most 1");
+  if (device.launch_us != 0 && !positive(device.launch_us)) return bad("launch_us", device.launch_us, "0 or more, and finite");
+  return Nothing{};
 }
 
 }  // namespace sluice

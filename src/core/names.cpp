@@ -3,6 +3,7 @@
 
 #include "sluice/error.hpp"
 #include "sluice/kernel_config.hpp"
+#include "sluice/plan.hpp"
 #include "sluice/schedule.hpp"
 #include "sluice/types.hpp"
 #include "sluice/version.hpp"
@@ -40,7 +41,17 @@ constexpr Names<Bias, 3> kBiases{{{Bias::none, "none"}, {Bias::per_row, "per_row
 constexpr Names<SchedulerKind, 2> kSchedulers{
     {{SchedulerKind::one_tile_per_cta, "one-tile-per-cta"}, {SchedulerKind::data_parallel, "data-parallel"}}};
 constexpr Names<Rasterization, 2> kRasters{{{Rasterization::along_m, "along-m"}, {Rasterization::along_n, "along-n"}}};
-constexpr Names<ErrorCode, 10> kErrors{{{ErrorCode::invalid_argument, "invalid argument"},
+constexpr Names<KernelSchedule, 2> kKernelSchedules{{{KernelSchedule::cooperative, "cooperative"}, {KernelSchedule::pingpong, "pingpong"}}};
+constexpr Names<OperandOrder, 2> kOperandOrders{{{OperandOrder::rows_of_a, "rows-of-a"}, {OperandOrder::columns_of_b, "columns-of-b"}}};
+constexpr Names<LoadPath, 2> kLoadPaths{{{LoadPath::tma, "tma"}, {LoadPath::threads, "threads"}}};
+constexpr Names<CandidateVerdict, 7> kVerdicts{{{CandidateVerdict::chosen, "chosen"},
+                                                {CandidateVerdict::slower, "slower"},
+                                                {CandidateVerdict::wrong_type, "wrong-type"},
+                                                {CandidateVerdict::needs_aligned_operands, "needs-aligned-operands"},
+                                                {CandidateVerdict::cluster_does_not_fit, "cluster-does-not-fit"},
+                                                {CandidateVerdict::shared_memory, "shared-memory"},
+                                                {CandidateVerdict::excluded_by_options, "excluded-by-options"}}};
+constexpr Names<ErrorCode, 12> kErrors{{{ErrorCode::invalid_argument, "invalid argument"},
                                         {ErrorCode::misaligned, "misaligned"},
                                         {ErrorCode::unsupported, "unsupported"},
                                         {ErrorCode::too_large, "too large"},
@@ -49,7 +60,9 @@ constexpr Names<ErrorCode, 10> kErrors{{{ErrorCode::invalid_argument, "invalid a
                                         {ErrorCode::not_found, "not found"},
                                         {ErrorCode::bad_format, "bad format"},
                                         {ErrorCode::io, "input/output"},
-                                        {ErrorCode::cuda, "CUDA"}}};
+                                        {ErrorCode::cuda, "CUDA"},
+                                        {ErrorCode::out_of_memory, "out of memory"},
+                                        {ErrorCode::internal, "internal error"}}};
 
 }  // namespace
 
@@ -64,6 +77,10 @@ const char* to_string(Activation activation) { return find_name(kActivations, ac
 const char* to_string(Bias bias) { return find_name(kBiases, bias); }
 const char* to_string(SchedulerKind kind) { return find_name(kSchedulers, kind); }
 const char* to_string(Rasterization raster) { return find_name(kRasters, raster); }
+const char* to_string(KernelSchedule schedule) { return find_name(kKernelSchedules, schedule); }
+const char* to_string(OperandOrder order) { return find_name(kOperandOrders, order); }
+const char* to_string(LoadPath load) { return find_name(kLoadPaths, load); }
+const char* to_string(CandidateVerdict verdict) { return find_name(kVerdicts, verdict); }
 
 std::optional<DataType> parse_data_type(std::string_view text) { return find_value(kDataTypes, text); }
 std::optional<Layout> parse_layout(std::string_view text) { return find_value(kLayouts, text); }
@@ -71,5 +88,9 @@ std::optional<Activation> parse_activation(std::string_view text) { return find_
 std::optional<Bias> parse_bias(std::string_view text) { return find_value(kBiases, text); }
 std::optional<SchedulerKind> parse_scheduler(std::string_view text) { return find_value(kSchedulers, text); }
 std::optional<Rasterization> parse_rasterization(std::string_view text) { return find_value(kRasters, text); }
+std::optional<KernelSchedule> parse_kernel_schedule(std::string_view text) { return find_value(kKernelSchedules, text); }
+std::optional<OperandOrder> parse_operand_order(std::string_view text) { return find_value(kOperandOrders, text); }
+std::optional<LoadPath> parse_load_path(std::string_view text) { return find_value(kLoadPaths, text); }
+std::optional<CandidateVerdict> parse_verdict(std::string_view text) { return find_value(kVerdicts, text); }
 
 }  // namespace sluice

@@ -120,12 +120,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   Result<GemmProblem> checked = validate(problem);
   if (!checked) return checked.error();
   const GemmProblem& p = *checked;
-  if (device.compute_capability != 90)
-    return Error{ErrorCode::wrong_device, device.name + " has compute capability " + std::to_string(device.compute_capability / 10) + "." +
-                                              std::to_string(device.compute_capability % 10) + "; the kernels need 9.0 (Hopper)"};
-  if (device.sm_count <= 0 || device.clock_ghz <= 0 || device.hbm_gb_per_s <= 0 || device.l2_gb_per_s <= 0 || device.flops_per_clk_per_sm <= 0)
-    return Error{ErrorCode::invalid_argument, "device '" + device.name + "' needs positive sm_count, clock_ghz, hbm_gb_per_s, l2_gb_per_s and "
-                                              "flops_per_clk_per_sm"};
+  if (Status s = validate(device); !s) return s.error();
   if (Status s = check_tile_count(p); !s) return s.error();
 
   Plan result;
