@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Rules on the text of the sources: includes between rooms, CUDA built-ins only in src/arch, lines on the way of a GEMM, file length."""
+import pathlib
+import re
+import sys
+
+from rules import KNOWS, ONLY_PUBLIC, quoted_includes, sources, without_comments
+
+LONGEST_FILE_LINES = 600
+LONGEST_WAY_LINES = 2500
+# run() and the kernel it launches; what lies between them is included by generated instance files only.
+WAY_STARTS = ("src/launch/run", "src/kernel/gemm_kernel")
+BETWEEN = ("src/kernel/kernel_instance",)
+BUILT_INS = re.compile(r"\b(asm|__asm__|threadIdx|blockIdx|blockDim|gridDim|warpSize|__shared__|__syncthreads|__syncwarp|__shfl\w*|__ballot\w*|"
+                       r"__nanosleep|__threadfence\w*|__ldg|__cvta\w*|clock64|cuda::ptx|atomic(?:Add|CAS|Exch|Max|Min|Or|And))\b")
+
+
+def wrong_includes(root: pathlib.Path) -> list[str]:
+    problems = []
+    for path in sources(root, "src"):
+        room = path.relative_to(root / "src").parts[0]
+        if room not in KNOWS:
+            continue
+        for include in quoted_includes(path.read_text()):
+            other = include.split("/")[0]
+            if other in KNOWS and other != room and other not in KNOWS[room]:
+                problems.append(f"{path.relative_to(root)} includes {include}, but {room} must not know {other}")
+    for path in sources(root, *ONLY_PUBLIC):
+        for include in quoted_includes(path.read_text()):
+            if include.split("/")[0] in KNOWS and not (path.parent / include).exists():
+                problems.append(f"{path.relative_to(root)} includes {include}, but may know include/ alone")
+    return problems
+
+
+def built_ins_outside_arch(root: pathlib.Path) -> list[str]:
+    problems = []
+    for path in sources(root, "src", "include"):
+        if (root / "src/arch") in path.parents:
+            continue
+        for number, line in enumerate(without_comments(path.read_text()).splitlines(), 1):
+            for found in BUILT_INS.finditer(line):
+                problems.append(f"{path.relative_to(root)}:{number} uses {found.group(0)}; only src/arch may")
+    return problems
+
+
+def long_files(root: pathlib.Path) -> list[str]:
+    problems = []
+    for path in [*sources(root, "include", "src", "cli", "bench", "tests"), *sorted((root / "tests").rglob("*.py"))]:
+        lines = len(path.read_text().splitlines())
+        if lines > LONGEST_FILE_LINES:
+            problems.append(f"{path.relative_to(root)} has {lines} lines; the limit is {LONGEST_FILE_LINES}")
+    return problems
+
+
+def way_of_a_gemm(root: pathlib.Path) -> dict[str, int]:
+    """Every file of the project that run() and the kernel lead to, with its lines. A header of launch, kernel or arch brings its source."""
+    reached: dict[str, int] = {}
+    todo = [path for start in (*WAY_STARTS, *BETWEEN)
+            for suffix in (".cu", ".cpp", ".cuh", ".hpp") if (path := root / (start + suffix)).exists()]
+    while todo:
+        path = todo.pop()
+        name = path.relative_to(root).as_posix()
+        if name in reached:
+            continue
+        text = path.read_text()
+        reached[name] = len(text.splitlines())
+        for include in quoted_includes(text):
+            todo += [found for base in (root / "src", root / "include", path.parent) if (found := (base / include)).is_file()][:1]
+        if name.split("/")[1] in ("launch", "kernel", "arch"):
+            todo += [found for suffix in (".cpp", ".cu") if (found := path.with_suffix(suffix)).is_file()]
+    return reached
+
+
+def long_way(root: pathlib.Path, show: bool = False) -> list[str]:
+    reached = way_of_a_gemm(root)
+    total = sum(reached.values())
+    if show:
+        for name, lines in sorted(reached.items(), key=lambda item: -item[1]):
+            print(f"{lines:6} {name}")
+        print(f"{total:6} lines from run() to the last store, in {len(reached)} files")
+    missing = [start for start in WAY_STARTS if not any(name.startswith(start + ".") for name in reached)]
+    problems = [f"no file {start}.*: the way of a GEMM cannot be followed" for start in missing]
+    if total >= LONGEST_WAY_LINES:
+        problems.append(f"{total} lines from run() to the last store of a GEMM; the limit is {LONGEST_WAY_LINES}")
+    return problems
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1])
+    problems = [*wrong_includes(root), *built_ins_outside_arch(root), *long_files(root), *long_way(root, show=True)]
+    print("\n".join(problems) or "sources: no rule broken")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
