@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "sluice/problem.hpp"
 
@@ -10,6 +11,9 @@ namespace {
 constexpr std::int64_t kLargestExtent = std::numeric_limits<std::int32_t>::max() - 1024;  // coordinates are 32-bit, tiles round up
 constexpr std::int64_t kLargestPitchBytes = std::int64_t{1} << 40;                        // cuTensorMapEncodeTiled: globalStrides
 constexpr std::int64_t kLargestTensorBytes = std::int64_t{1} << 62;
+constexpr int kMostAlignmentBytes = 16;
+
+__extension__ typedef __int128 Wide;  // products of an extent and a stride
 
 Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -34,24 +38,32 @@ Status resolve_strides(const MatrixShape& shape, std::int64_t batch, std::int64_
   if (leading > kLargestPitchBytes / shape.element_bytes - 1)
     return Error{ErrorCode::too_large, ld + " = " + text(leading) + " elements is 2^40 bytes or more; copy the matrix to a denser layout"};
   const std::int64_t rows = shape.rows > 0 ? shape.rows : 0;
-  const __int128 one = rows == 0 ? 0 : static_cast<__int128>(rows - 1) * leading + shape.columns;
+  const Wide one = rows == 0 ? 0 : static_cast<Wide>(rows - 1) * leading + shape.columns;
   if (one * shape.element_bytes > kLargestTensorBytes)
-    return Error{ErrorCode::too_large, std::string(shape.name) + " spans more than 2^62 bytes"};
-  const std::int64_t dense = static_cast<std::int64_t>(static_cast<__int128>(rows) * leading);
+    return Error{ErrorCode::too_large, std::string(shape.name) + " of " + text(rows) + " rows or columns with " + ld + " = " + text(leading) +
+                                           " spans more than 2^62 bytes; split the product"};
+  const std::int64_t dense = static_cast<std::int64_t>(static_cast<Wide>(rows) * leading);
   if (batch_stride == kPacked) batch_stride = dense;
   if (batch_stride < 0) return invalid(bs + " = " + text(batch_stride) + " is negative; pass 0 to repeat one matrix, or kPacked");
-  if (batch > 1 && batch_stride == 0 && !shape.may_repeat && one > 0)
-    return invalid(bs + " = 0 would write every matrix of the batch to the same place; pass at least " + text(static_cast<std::int64_t>(one)));
-  if (batch > 1 && batch_stride != 0 && batch_stride < one && !shape.may_repeat)
-    return invalid(bs + " = " + text(batch_stride) + " makes the matrices of the batch overlap; pass at least " +
-                   text(static_cast<std::int64_t>(one)));
-  if (static_cast<__int128>(batch) * batch_stride > kLargestTensorBytes / shape.element_bytes)
-    return Error{ErrorCode::too_large, std::string("the batch of ") + shape.name + " spans more than 2^62 bytes"};
+  if (batch <= 1) {  // never used: an odd value must not exclude the tensor memory accelerator
+    batch_stride = dense;
+    return Nothing{};
+  }
+  if (batch_stride > kLargestPitchBytes / shape.element_bytes - 1)
+    return Error{ErrorCode::too_large, bs + " = " + text(batch_stride) + " elements is 2^40 bytes or more; bring the matrices closer together"};
+  if (!shape.may_repeat && one > 0) {
+    // One after another, or interleaved: the rows of all matrices between two rows of the first.
+    const bool one_after_another = batch_stride >= one;
+    const bool interleaved = batch_stride >= shape.columns && leading >= static_cast<Wide>(batch - 1) * batch_stride + shape.columns;
+    if (!one_after_another && !interleaved)
+      return invalid(bs + " = " + text(batch_stride) + " makes the matrices of the batch overlap; pass at least " +
+                     text(static_cast<std::int64_t>(one)));
+  }
   return Nothing{};
 }
 
 Status check_extent(const char* name, std::int64_t value) {
-  if (value < 0) return invalid(std::string(name) + " = " + text(value) + " is negative");
+  if (value < 0) return invalid(std::string(name) + " = " + text(value) + " is negative; pass 0 or more");
   if (value > kLargestExtent)
     return Error{ErrorCode::too_large, std::string(name) + " = " + text(value) + " is over the limit of " + text(kLargestExtent) +
                                            " (coordinates are 32-bit); split the product along " + name};
@@ -60,9 +72,10 @@ Status check_extent(const char* name, std::int64_t value) {
 
 Status check_alignment(const char* name, int value, int element_bytes) {
   const bool power_of_two = value > 0 && (value & (value - 1)) == 0;
-  if (!power_of_two || value < element_bytes)
-    return invalid(std::string("alignment_") + name + "_bytes = " + text(value) + " must be a power of two of at least the element's " +
-                   text(element_bytes) + " bytes");
+  if (!power_of_two || value < element_bytes || value > kMostAlignmentBytes)
+    return invalid(std::string("alignment_") + name + "_bytes = " + text(value) + " must be a power of two from the element's " +
+                   text(element_bytes) + " bytes to " + text(kMostAlignmentBytes) + "; a pointer aligned better than that counts as " +
+                   text(kMostAlignmentBytes));
   return Nothing{};
 }
 
@@ -71,6 +84,11 @@ Status check_types(const GemmProblem& p) {
     return Error{ErrorCode::unsupported, std::string("type_ab = ") + to_string(p.type_ab) + "; A and B must be bf16 or fp16"};
   if (p.type_d != DataType::bf16 && p.type_d != DataType::fp16 && p.type_d != DataType::fp32)
     return Error{ErrorCode::unsupported, std::string("type_d = ") + to_string(p.type_d) + "; D must be bf16, fp16 or fp32"};
+  // Enumerators come through the C ABI and from files as plain numbers.
+  const auto unknown = [](const char* field, auto value, auto last) { return value > last ? field : nullptr; };
+  for (const char* field : {unknown("layout_a", p.layout_a, Layout::column_major), unknown("layout_b", p.layout_b, Layout::column_major),
+                            unknown("bias", p.epilogue.bias, Bias::per_column), unknown("activation", p.epilogue.activation, Activation::silu)})
+    if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp");
   return Nothing{};
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "core/kernel_layout.hpp"
 #include "planner/cost_model.hpp"
@@ -106,11 +105,14 @@ Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vec
 }
 
 Status check_tile_count(const GemmProblem& p) {
-  // The smallest tiles of the list decide: with them the tile number must still fit in 32 bits.
-  const __int128 most = static_cast<__int128>(ceil_div(p.m, 16) + 1) * (ceil_div(p.n, 64) + 1) * p.batch;
-  if (most > std::numeric_limits<std::int32_t>::max())
+  // The smallest tiles of the list decide. A scheduler steps past the last tile by up to as many workers as there are tiles, and
+  // pingpong counts two workers a tile: all that must fit in 32 bits.
+  constexpr std::int64_t kMostTiles = std::int64_t{1} << 29;
+  __extension__ typedef __int128 Wide;
+  const Wide most = static_cast<Wide>(ceil_div(p.m, 16) + 1) * (ceil_div(p.n, 64) + 1) * p.batch;
+  if (most > kMostTiles)
     return Error{ErrorCode::too_large, "m x n x batch = " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " + std::to_string(p.batch) +
-                                           " makes more than 2^31 tiles of 16 x 64; split the product along m, n or the batch"};
+                                           " makes more than 2^29 tiles of 16 x 64; split the product along m, n or the batch"};
   return Nothing{};
 }
 
