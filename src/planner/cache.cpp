@@ -35,7 +35,6 @@ struct Entry {
 };
 
 // By their bits: a NaN is then found again, and 0 and -0 are different.
-bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
 
 bool same(const GemmProblem& a, const GemmProblem& b) {

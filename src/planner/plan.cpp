@@ -7,6 +7,7 @@
 
 #include "core/kernel_layout.hpp"
 #include "planner/cost_model.hpp"
+#include "planner/workers.hpp"
 #include "scheduler/tile_order.hpp"
 
 namespace sluice {
@@ -31,10 +32,6 @@ bool operands_aligned(const GemmProblem& p) {
 bool excluded(const PlanOptions& options, const KernelConfig& kernel) {
   return (options.schedule && *options.schedule != kernel.schedule) || (options.tile_m != 0 && options.tile_m != kernel.tile_m) ||
          (options.tile_n != 0 && options.tile_n != kernel.tile_n) || (!options.kernel_name.empty() && options.kernel_name != name(kernel));
-}
-
-int clusters_that_fit(const DeviceSpec& device, const KernelConfig& kernel) {
-  return cluster_size(kernel) == 1 ? device.sm_count : device.clusters_of_2;
 }
 
 CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, bool aligned,
@@ -82,15 +79,6 @@ SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, con
   s.cohort = s.raster == Rasterization::along_m ? square_cohort(in_flight, cluster_columns, cluster_rows, clusters_n(s))
                                                 : square_cohort(in_flight, cluster_rows, cluster_columns, clusters_m(s));
   return s;
-}
-
-int worker_count(const SchedulerParams& s, const DeviceSpec& device, const KernelConfig& kernel) {
-  const int workers = workers_per_cta(kernel);
-  const std::int64_t tiles = cluster_tiles(s);
-  const std::int64_t units_wanted = s.kind == SchedulerKind::one_tile_per_cta
-                                        ? tiles
-                                        : std::min<std::int64_t>(clusters_that_fit(device, kernel), tiles);
-  return static_cast<int>(units_wanted) * workers;
 }
 
 Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vector<Candidate>& candidates) {
@@ -155,7 +143,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   result.scheduler = best.scheduler;
   result.predicted = best.predicted;
   result.worker_count = worker_count(best.scheduler, device, best.kernel);
-  result.grid_ctas = result.worker_count / workers_per_cta(best.kernel) * cluster_size(best.kernel);
+  result.grid_ctas = grid_ctas(result.worker_count, best.kernel);
   result.shared_memory_bytes = shared_memory_layout(best.kernel).total_bytes;
   if (options.keep_candidates) result.candidates = std::move(candidates);
   return result;
