@@ -1,0 +1,40 @@
+// Sluice beside its rivals on one GPU. See docs/benchmarks.md for the method.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "sluice/plan.hpp"
+
+namespace sluice {
+
+struct BenchOptions {
+  std::string suite = "llm";  // square, wave, splitk, llm, all, or a file with a shape in each line (CSV m,n,k or JSON lines)
+
+  // What Sluice is measured against: "cublaslt" (the first answer of its heuristic) and "cublaslt-best" (the fastest of the first 16).
+  // Empty: Sluice alone.
+  std::vector<std::string> rivals = {"cublaslt", "cublaslt-best"};
+
+  std::string out;    // a JSON file with every number; empty: none
+  bool json = false;  // the same JSON on stdout instead of the table
+
+  // Only shapes with m in [m_min, m_max] and this text in "MxNxK".
+  std::int64_t m_min = 0;
+  std::int64_t m_max = std::numeric_limits<std::int64_t>::max();
+  std::string shape_filter;
+
+  // Times every kernel that can run each shape instead of the rivals: how far is the planner's choice from the best?
+  bool all_kernels = false;
+
+  int rounds = 0;                  // turns of each competitor; 0: as many as the seconds allow, 7 at least
+  double seconds_per_shape = 0.5;  // GPU time to aim at
+  PlanOptions plan_options;        // restricts Sluice's choice of kernel
+};
+
+// Prints the table (or the JSON) to stdout and its progress to stderr. Returns 0; 1 if a result was wrong, which is said loudly; 2 if the
+// benchmark could not run, with the reason on stderr.
+int run_bench(const BenchOptions& options);
+
+}  // namespace sluice

@@ -1,0 +1,66 @@
+// cuBLASLt, loaded when the program runs: Sluice itself never links it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include "bench/operands.hpp"
+#include "bench/suites.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice::bench {
+
+struct CublasLtFunctions;
+
+class CublasLt {
+ public:
+  // Fails with the places that were looked at.
+  static Result<std::shared_ptr<const CublasLt>> load();
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+  ~CublasLt();
+
+  std::string version() const;
+  const CublasLtFunctions& functions() const { return *functions_; }
+  cublasLtHandle_t handle() const { return handle_; }
+
+ private:
+  CublasLt() = default;
+  std::unique_ptr<CublasLtFunctions> functions_;
+  cublasLtHandle_t handle_ = nullptr;
+};
+
+enum class CublasLtReduction { any, in_fp32 };  // how partial sums of a split K may be brought together
+
+// D[m, n] = A[m, k] B[n, k]^T in bf16 with fp32 sums. cuBLASLt thinks in columns: a row-major D is its transpose, so it is asked for
+// D^T[n, m] = B[n, k] A[m, k]^T with m and n exchanged.
+class CublasLtMatmul {
+ public:
+  static constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
+
+  CublasLtMatmul(std::shared_ptr<const CublasLt> library, const Shape& shape);
+  ~CublasLtMatmul();
+  CublasLtMatmul(const CublasLtMatmul&) = delete;
+  CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
+
+  // At most `count` answers, what cuBLASLt thinks fastest first.
+  std::vector<cublasLtMatmulAlgo_t> heuristics(int count, CublasLtReduction reduction = CublasLtReduction::any) const;
+  std::string describe(const cublasLtMatmulAlgo_t& algorithm) const;
+  void enqueue(const cublasLtMatmulAlgo_t& algorithm, const OperandSet& set, void* workspace, cudaStream_t stream) const;
+
+ private:
+  void check(cublasStatus_t status, const char* doing) const;
+
+  std::shared_ptr<const CublasLt> library_;
+  std::string shape_;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t layout_b_ = nullptr;
+  cublasLtMatrixLayout_t layout_a_ = nullptr;
+  cublasLtMatrixLayout_t layout_d_ = nullptr;
+};
+
+}  // namespace sluice::bench

@@ -1,0 +1,280 @@
+#include "bench/device_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace sluice::bench {
+namespace {
+
+constexpr int kThreads = 128;
+
+__device__ double to_double(float value) { return value; }
+__device__ double to_double(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ double to_double(__half value) { return __half2float(value); }
+
+// Unit roundoff of the output's type, and the error of its smallest numbers.
+template <class T>
+__device__ double unit_roundoff();
+template <>
+__device__ double unit_roundoff<float>() {
+  return 0x1p-24;
+}
+template <>
+__device__ double unit_roundoff<__nv_bfloat16>() {
+  return 0x1p-8;
+}
+template <>
+__device__ double unit_roundoff<__half>() {
+  return 0x1p-11;
+}
+template <class T>
+__device__ double tiny_roundoff() {
+  return std::is_same_v<T, __half> ? 0x1p-25 : 0x1p-134;
+}
+
+template <class T>
+__device__ double rounded(double value) {
+  return to_double(static_cast<T>(static_cast<float>(value)));
+}
+
+__device__ double activate(Activation activation, double x) {
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::relu: return x > 0 ? x : 0.0;
+    case Activation::gelu_tanh: return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case Activation::silu: return x / (1 + exp(-x));
+  }
+  return x;
+}
+
+// How far an activation carries an error of its argument (the largest slope of GELU and SiLU is under 1.13), and what evaluating it
+// in fp32 with the hardware's approximate tanh and exp adds, relative to |x| (tanh.approx.f32: 2^-11, PTX ISA 9.0; halved by GELU).
+constexpr double kLargestSlope = 1.13;
+constexpr double kActivationError = 0x1p-12;
+
+struct Strides {
+  std::int64_t row, column, batch;  // in elements
+};
+struct Operands {
+  const void *a, *b, *c, *bias, *d;
+  Strides a_strides, b_strides, c_strides, d_strides;  // "column" runs along K for A, "row" along K for B
+};
+
+__device__ void note_wrong(CheckReport* report, const WrongElement& element) {
+  atomicAdd(&report->wrong, 1ull);
+  const int slot = atomicAdd(&report->listed, 1);
+  if (slot < kWrongListed) report->first[slot] = element;
+}
+
+__device__ void note_ratio(CheckReport* report, double ratio) {
+  // The plain read spares most threads the atomic; a stale value costs one more. Floats that are not negative order like their bits.
+  if (static_cast<float>(ratio) > *static_cast<volatile float*>(&report->worst_ratio))
+    atomicMax(reinterpret_cast<int*>(&report->worst_ratio), __float_as_int(static_cast<float>(ratio)));
+}
+
+template <class AB, class D>
+__global__ void check_elements(GemmProblem p, Operands o, Exactness exactness, std::int64_t total, std::int64_t samples,
+                               CheckReport* report) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= samples) return;
+  // Samples are spread evenly, each somewhere in its share of the elements.
+  const std::int64_t share = total / samples;
+  const std::int64_t index = samples == total ? i : i * share + static_cast<std::int64_t>(i * 2654435761ull % share);
+  const std::int64_t batch = index / (p.m * p.n);
+  const std::int64_t row = (index - batch * p.m * p.n) / p.n;
+  const std::int64_t column = index % p.n;
+
+  double sum = 0, magnitude = 0;
+  if (p.epilogue.alpha != 0.0f) {
+    const AB* a = static_cast<const AB*>(o.a) + batch * o.a_strides.batch + row * o.a_strides.row;
+    const AB* b = static_cast<const AB*>(o.b) + batch * o.b_strides.batch + column * o.b_strides.column;
+    for (std::int64_t k = 0; k < p.k; ++k) {
+      const double product = to_double(a[k * o.a_strides.column]) * to_double(b[k * o.b_strides.row]);
+      sum += product;
+      magnitude += fabs(product);
+    }
+  }
+  const double ku = static_cast<double>(p.k) * 0x1p-23;
+  const double alpha = p.epilogue.alpha, beta = p.epilogue.beta;
+  double value = alpha * sum;
+  double error = ku / (1 - ku) * fabs(alpha) * magnitude;
+  double terms = fabs(value);
+  if (beta != 0) {
+    const double c = to_double(static_cast<const D*>(o.c)[batch * o.c_strides.batch + row * o.c_strides.row + column]);
+    value += beta * c;
+    terms += fabs(beta * c);
+  }
+  if (p.epilogue.bias != Bias::none) {
+    const double bias = to_double(static_cast<const D*>(o.bias)[p.epilogue.bias == Bias::per_row ? row : column]);
+    value += bias;
+    terms += fabs(bias);
+  }
+  error += 4 * 0x1p-24 * terms;  // a multiplication, two fused multiply-adds or additions, and one to spare
+  const double expected = activate(p.epilogue.activation, value);
+  if (p.epilogue.activation == Activation::gelu_tanh || p.epilogue.activation == Activation::silu)
+    error = kLargestSlope * error + kActivationError * fabs(value);
+
+  const double got = to_double(static_cast<const D*>(o.d)[batch * o.d_strides.batch + row * o.d_strides.row + column]);
+  if (i == 0) atomicAdd(&report->checked, static_cast<unsigned long long>(samples));
+  if (isnan(got)) atomicAdd(&report->not_a_number, 1ull);
+  if (exactness == Exactness::exact) {
+    if (!(got == rounded<D>(expected))) note_wrong(report, {batch, row, column, got, rounded<D>(expected), 0});
+    return;
+  }
+  const double bound = error + (fabs(expected) + error) * unit_roundoff<D>() + tiny_roundoff<D>();
+  const double off = fabs(got - expected);
+  const bool same_infinity = isinf(got) && got == rounded<D>(expected);
+  if (!(off <= bound) && !same_infinity) note_wrong(report, {batch, row, column, got, expected, bound});
+  if (isfinite(off)) note_ratio(report, off / bound);
+}
+
+__global__ void check_results(const __nv_bfloat16* got, const __nv_bfloat16* expected, std::int64_t rows, std::int64_t columns,
+                              float relative, float absolute, CheckReport* report) {
+  const std::int64_t total = rows * columns;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  unsigned long long nans = 0, checked = 0;
+  float worst = 0;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < total; i += step) {
+    const float x = __bfloat162float(got[i]), y = __bfloat162float(expected[i]);
+    const float bound = relative * fmaxf(fabsf(x), fabsf(y)) + absolute;
+    const float off = fabsf(x - y);
+    ++checked;
+    if (isnan(x)) ++nans;
+    if (!(off <= bound)) note_wrong(report, {0, i / columns, i % columns, x, y, bound});
+    if (isfinite(off)) worst = fmaxf(worst, off / bound);
+  }
+  atomicAdd(&report->checked, checked);
+  if (nans > 0) atomicAdd(&report->not_a_number, nans);
+  note_ratio(report, worst);
+}
+
+__global__ void check_bytes(const unsigned char* got, const unsigned char* expected, std::size_t bytes, CheckReport* report) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes; i += step)
+    if (got[i] != expected[i])
+      note_wrong(report, {0, 0, static_cast<std::int64_t>(i), static_cast<double>(got[i]), static_cast<double>(expected[i]), 0});
+}
+
+// `from_d`: the region's first byte relative to D's first.
+__global__ void check_outside(GemmProblem p, std::int64_t element_bytes, const unsigned char* region, std::int64_t from_d,
+                              std::int64_t bytes, CheckReport* report) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes; i += step) {
+    if (region[i] == kPoisonByte) continue;
+    const std::int64_t offset = from_d + i;
+    bool inside = false;
+    if (offset >= 0 && p.m > 0 && p.n > 0 && p.batch > 0) {
+      const std::int64_t element = offset / element_bytes;
+      const std::int64_t batch = p.batch > 1 ? element / p.batch_stride_d : 0;
+      const std::int64_t within = element - batch * p.batch_stride_d * (p.batch > 1);
+      const std::int64_t row = within / p.ldd;
+      inside = batch < p.batch && row < p.m && within - row * p.ldd < p.n;
+    }
+    if (inside) continue;
+    atomicAdd(&report->written_outside, 1ull);
+    report->first_outside = offset;
+  }
+}
+
+int blocks_for(std::int64_t work) {
+  return static_cast<int>(std::clamp<std::int64_t>((work + kThreads - 1) / kThreads, 1, 132 * 16));
+}
+
+template <class AB>
+void launch_check(const GemmProblem& p, const Operands& o, Exactness exactness, std::int64_t samples, CheckReport* report,
+                  cudaStream_t stream) {
+  const std::int64_t total = p.m * p.n * p.batch;
+  const std::int64_t count = samples == 0 || samples > total ? total : samples;
+  const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+  switch (p.type_d) {
+    case DataType::bf16: check_elements<AB, __nv_bfloat16><<<blocks, kThreads, 0, stream>>>(p, o, exactness, total, count, report); break;
+    case DataType::fp16: check_elements<AB, __half><<<blocks, kThreads, 0, stream>>>(p, o, exactness, total, count, report); break;
+    case DataType::fp32: check_elements<AB, float><<<blocks, kThreads, 0, stream>>>(p, o, exactness, total, count, report); break;
+  }
+}
+
+Strides strides(Layout layout, std::int64_t leading, std::int64_t batch) {
+  return layout == Layout::row_major ? Strides{leading, 1, batch} : Strides{1, leading, batch};
+}
+
+}  // namespace
+
+std::string to_string(const CheckReport& r) {
+  std::string text = std::to_string(r.wrong) + " of " + std::to_string(r.checked) + " elements wrong, " + std::to_string(r.not_a_number) +
+                     " of them NaN";
+  if (r.written_outside > 0)
+    text += "; " + std::to_string(r.written_outside) + " bytes outside D overwritten, one at byte " + std::to_string(r.first_outside) +
+            " from its start";
+  for (int i = 0; i < std::min(r.listed, kWrongListed); ++i) {
+    const WrongElement& e = r.first[i];
+    text += (i == 0 ? "; e.g. D[" : ", D[") + (e.batch > 0 ? std::to_string(e.batch) + "][" : std::string()) + std::to_string(e.row) + ", " +
+            std::to_string(e.column) + "] = " + std::to_string(e.got) + " instead of " + std::to_string(e.expected);
+  }
+  return text;
+}
+
+DeviceCheck::DeviceCheck(cudaStream_t stream) : stream_(stream), report_(sizeof(CheckReport)) {
+  void* host = nullptr;
+  check(cudaMallocHost(&host, sizeof(CheckReport)), "allocating pinned memory");
+  host_ = static_cast<CheckReport*>(host);
+  reset();
+}
+
+DeviceCheck::~DeviceCheck() { cudaFreeHost(host_); }
+
+void DeviceCheck::reset() { check(cudaMemsetAsync(report_.data(), 0, sizeof(CheckReport), stream_), "clearing a check's report"); }
+
+void DeviceCheck::against_reference(const GemmProblem& p, const GemmArguments& arguments, const void* c_before, Exactness exactness,
+                                    std::int64_t samples) {
+  if (is_empty(p)) return;
+  const Operands o{arguments.a,
+                   arguments.b,
+                   c_before,
+                   arguments.bias,
+                   arguments.d,
+                   strides(p.layout_a, p.lda, p.batch_stride_a),
+                   strides(p.layout_b, p.ldb, p.batch_stride_b),
+                   strides(Layout::row_major, p.ldc, p.batch_stride_c),
+                   strides(Layout::row_major, p.ldd, p.batch_stride_d)};
+  auto* report = reinterpret_cast<CheckReport*>(report_.data());
+  if (p.type_ab == DataType::bf16)
+    launch_check<__nv_bfloat16>(p, o, exactness, samples, report, stream_);
+  else
+    launch_check<__half>(p, o, exactness, samples, report, stream_);
+  check(cudaGetLastError(), "checking against the reference");
+}
+
+void DeviceCheck::against_result(const void* got, const void* expected, std::int64_t rows, std::int64_t columns, float relative,
+                                 float absolute) {
+  check_results<<<blocks_for(rows * columns), kThreads, 0, stream_>>>(static_cast<const __nv_bfloat16*>(got),
+                                                                     static_cast<const __nv_bfloat16*>(expected), rows, columns, relative,
+                                                                     absolute, reinterpret_cast<CheckReport*>(report_.data()));
+  check(cudaGetLastError(), "comparing two results");
+}
+
+void DeviceCheck::same_bytes(const void* got, const void* expected, std::size_t bytes) {
+  check_bytes<<<blocks_for(static_cast<std::int64_t>(bytes)), kThreads, 0, stream_>>>(
+      static_cast<const unsigned char*>(got), static_cast<const unsigned char*>(expected), bytes,
+      reinterpret_cast<CheckReport*>(report_.data()));
+  check(cudaGetLastError(), "comparing two results byte by byte");
+}
+
+void DeviceCheck::outside_untouched(const GemmProblem& p, const void* d, const std::byte* region, std::size_t region_bytes) {
+  const std::int64_t from_d = region - static_cast<const std::byte*>(d);
+  check_outside<<<blocks_for(static_cast<std::int64_t>(region_bytes)), kThreads, 0, stream_>>>(
+      p, size_bytes(p.type_d), reinterpret_cast<const unsigned char*>(region), from_d, static_cast<std::int64_t>(region_bytes),
+      reinterpret_cast<CheckReport*>(report_.data()));
+  check(cudaGetLastError(), "checking what lies around D");
+}
+
+CheckReport DeviceCheck::fetch() {
+  check(cudaMemcpyAsync(host_, report_.data(), sizeof(CheckReport), cudaMemcpyDeviceToHost, stream_), "fetching a check's report");
+  check(cudaStreamSynchronize(stream_), "waiting for a check");
+  return *host_;
+}
+
+}  // namespace sluice::bench

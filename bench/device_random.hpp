@@ -1,0 +1,29 @@
+// Random operands, made on the GPU.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+#include "sluice/types.hpp"
+
+namespace sluice::bench {
+
+// A matrix, or a batch of them, in memory: `vectors` runs of `length` adjacent elements, `pitch` elements apart.
+struct Extent {
+  std::int64_t vectors = 1;
+  std::int64_t length = 0;
+  std::int64_t pitch = 0;
+  std::int64_t batch = 1;
+  std::int64_t batch_stride = 0;
+};
+
+enum class Distribution : std::uint8_t {
+  normal,          // nearly: the sum of four uniform numbers, mean 0, standard deviation 1
+  small_integers,  // from -4 to 4: sums of their products are exact in fp32
+};
+
+// Elements outside the extent are left alone. The same seed gives the same numbers.
+void fill_random(void* memory, DataType type, const Extent& extent, Distribution distribution, std::uint64_t seed, cudaStream_t stream);
+
+}  // namespace sluice::bench

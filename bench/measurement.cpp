@@ -1,0 +1,233 @@
+#include "bench/measurement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sluice/run.hpp"
+
+namespace sluice::bench {
+namespace {
+
+constexpr double kGraphUs = 2000;        // of the graphs whose times are reported
+constexpr double kSearchGraphUs = 500;   // while cuBLASLt's best answer is searched
+constexpr double kKernelGraphUs = 700;   // of one kernel among all
+constexpr int kHeuristicAnswers = 16;
+constexpr int kFinalists = 3;
+constexpr int kKernelRounds = 3;
+constexpr std::int64_t kSamples = 4096;
+
+GemmProblem problem_of(const Shape& shape) { return {.m = shape.m, .n = shape.n, .k = shape.k}; }
+
+// Indices of `us`, smallest first.
+std::vector<std::size_t> order_of(const std::vector<double>& us) {
+  std::vector<std::size_t> order(us.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return us[x] < us[y]; });
+  return order;
+}
+
+std::vector<const Graph*> pointers(const std::vector<Graph>& graphs) {
+  std::vector<const Graph*> all;
+  for (const Graph& graph : graphs) all.push_back(&graph);
+  return all;
+}
+
+bool wants(const BenchOptions& options, const std::string& rival) {
+  return std::find(options.rivals.begin(), options.rivals.end(), rival) != options.rivals.end();
+}
+
+}  // namespace
+
+struct Measurement::Product {
+  Shape shape;
+  RotatingOperands operands;
+  std::unique_ptr<CublasLtMatmul> cublaslt;  // null without the library
+
+  int sets() const { return static_cast<int>(operands.sets.size()); }
+};
+
+Measurement::Measurement(const BenchOptions& options, const std::vector<Shape>& shapes, const DeviceSpec& device,
+                         std::shared_ptr<const CublasLt> cublaslt)
+    : options_(options),
+      device_(device),
+      cublaslt_(std::move(cublaslt)),
+      arena_(shapes, static_cast<std::size_t>(device.l2_bytes), stream_),
+      cublaslt_workspace_(cublaslt_ ? CublasLtMatmul::kWorkspaceBytes : 0),
+      check_(stream_) {}
+
+Enqueue Measurement::sluice_enqueue(const Product& product, const Plan& plan) {
+  if (plan.workspace_bytes > workspace_.size_bytes()) {
+    workspace_ = DeviceBuffer(plan.workspace_bytes);
+    check(cudaMemsetAsync(workspace_.data(), 0, workspace_.size_bytes(), stream_), "clearing the workspace");
+  }
+  return [this, &product, &plan](int set, cudaStream_t stream) {
+    const OperandSet& operands = product.operands.sets[static_cast<std::size_t>(set)];
+    const Status status =
+        run(plan, {.a = operands.a, .b = operands.b, .d = operands.d}, workspace_.data(), workspace_.size_bytes(), stream);
+    if (!status) throw DeviceFailure(status.error().message);
+  };
+}
+
+void Measurement::compute_reference(const Product& product) {
+  check(cudaMemsetAsync(product.operands.reference_d, kPoisonByte, product.operands.d_bytes, stream_), "poisoning the reference");
+  OperandSet set = product.operands.sets.front();
+  set.d = product.operands.reference_d;
+  const auto algorithm = product.cublaslt->heuristics(1, CublasLtReduction::in_fp32).front();
+  product.cublaslt->enqueue(algorithm, set, cublaslt_workspace_.data(), stream_);
+  stream_.synchronize("waiting for cuBLASLt's " + to_string(product.shape));
+}
+
+// Every element against cuBLASLt's, some against the reference in double precision. Two bf16 results of sums in fp32 differ by a unit in
+// the last place, 2^-7 of the value at most; around zero by what the sums differ by, far below 2^-7 sqrt(k) for k products of variance 1.
+std::string Measurement::verify(const Product& product, const Plan& plan) {
+  const OperandSet& set = product.operands.sets.front();
+  check(cudaMemsetAsync(set.d, kPoisonByte, product.operands.d_bytes, stream_), "poisoning an output");
+  sluice_enqueue(product, plan)(0, stream_);
+  check_.reset();
+  check_.against_reference(plan.problem, {.a = set.a, .b = set.b, .d = set.d}, nullptr, Exactness::bounded, kSamples);
+  if (product.cublaslt)
+    check_.against_result(set.d, product.operands.reference_d, product.shape.m, product.shape.n, 0x1p-7f,
+                          0x1p-7f * std::sqrt(static_cast<float>(product.shape.k)));
+  const CheckReport report = check_.fetch();
+  return report.ok() ? "" : to_string(report);
+}
+
+// Each answer alone first, then the best few in turn.
+cublasLtMatmulAlgo_t Measurement::fastest(const Product& product, const std::vector<cublasLtMatmulAlgo_t>& algorithms) {
+  const auto enqueue = [&](std::size_t i) -> Enqueue {
+    return [this, &product, algorithm = algorithms[i]](int set, cudaStream_t stream) {
+      product.cublaslt->enqueue(algorithm, product.operands.sets[static_cast<std::size_t>(set)], cublaslt_workspace_.data(), stream);
+    };
+  };
+  std::vector<double> us;
+  for (std::size_t i = 0; i < algorithms.size(); ++i) {
+    const double estimate = estimate_us(enqueue(i), product.sets(), stream_);
+    if (estimate > kGraphUs) {  // launch costs no longer count: the estimate will do
+      us.push_back(estimate);
+      continue;
+    }
+    const int launches = launches_for(estimate, product.sets(), kSearchGraphUs);
+    const Graph graph = make_graph(enqueue(i), product.sets(), launches, stream_);
+    us.push_back(time_in_turns({&graph}, launches, 2, stream_).front().us);
+  }
+  std::vector<std::size_t> order = order_of(us);
+  order.resize(std::min<std::size_t>(order.size(), kFinalists));
+  const int launches = launches_for(us[order.front()], product.sets(), kGraphUs);
+  std::vector<Graph> graphs;
+  for (const std::size_t i : order) graphs.push_back(make_graph(enqueue(i), product.sets(), launches, stream_));
+  const std::vector<Timing> finals = time_in_turns(pointers(graphs), launches, 3, stream_);
+  const auto best = std::min_element(finals.begin(), finals.end(), [](const Timing& x, const Timing& y) { return x.us < y.us; });
+  return algorithms[order[static_cast<std::size_t>(best - finals.begin())]];
+}
+
+void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeResult& result) {
+  struct Rival {
+    std::string name;
+    cublasLtMatmulAlgo_t algorithm;
+  };
+  std::vector<Rival> rivals;
+  if (!options_.rivals.empty()) {
+    const auto algorithms = product.cublaslt->heuristics(kHeuristicAnswers);
+    if (wants(options_, "cublaslt")) rivals.push_back({"cublaslt", algorithms.front()});
+    if (wants(options_, "cublaslt-best")) rivals.push_back({"cublaslt-best", fastest(product, algorithms)});
+  }
+  std::vector<Enqueue> enqueues = {sluice_enqueue(product, plan)};
+  for (const Rival& rival : rivals)
+    enqueues.push_back([this, &product, algorithm = rival.algorithm](int set, cudaStream_t stream) {
+      product.cublaslt->enqueue(algorithm, product.operands.sets[static_cast<std::size_t>(set)], cublaslt_workspace_.data(), stream);
+    });
+
+  std::vector<double> estimates;
+  for (const Enqueue& enqueue : enqueues) estimates.push_back(estimate_us(enqueue, product.sets(), stream_));
+  const int launches = launches_for(*std::min_element(estimates.begin(), estimates.end()), product.sets(), kGraphUs);
+  std::vector<Graph> graphs;
+  for (const Enqueue& enqueue : enqueues) graphs.push_back(make_graph(enqueue, product.sets(), launches, stream_));
+  const double round_us = launches * std::accumulate(estimates.begin(), estimates.end(), 0.0);
+  const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(0.6 * options_.seconds_per_shape, round_us);
+  const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_);
+  result.sluice = timings.front();
+  for (std::size_t i = 0; i < rivals.size(); ++i)
+    result.rivals.push_back({rivals[i].name, product.cublaslt->describe(rivals[i].algorithm), timings[i + 1]});
+}
+
+// Every candidate of the plan that can run. Those far behind are not worth a graph: their estimate stands, with 0 rounds.
+void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeResult& result) {
+  std::vector<Plan> plans;
+  std::vector<double> estimates;
+  for (const Candidate& candidate : plan.candidates) {
+    if (candidate.verdict != CandidateVerdict::chosen && candidate.verdict != CandidateVerdict::slower) continue;
+    PlanOptions forced = options_.plan_options;
+    forced.kernel_name = name(candidate.kernel);
+    forced.scheduler = candidate.scheduler.kind;
+    forced.keep_candidates = false;
+    Result<Plan> made = sluice::plan(plan.problem, device_, forced);
+    KernelTiming kernel{.candidate = candidate, .kernel = forced.kernel_name};
+    if (made) {
+      try {
+        kernel.wrong = verify(product, *made);
+        kernel.timing.us = estimate_us(sluice_enqueue(product, *made), product.sets(), stream_);
+      } catch (const DeviceFailure& failure) {
+        kernel.wrong = failure.what();
+        check(cudaDeviceSynchronize(), kernel.kernel + " broke the GPU");
+      }
+    } else {
+      kernel.wrong = made.error().message;
+    }
+    plans.push_back(made ? std::move(*made) : Plan{});
+    estimates.push_back(kernel.timing.us > 0 ? kernel.timing.us : HUGE_VAL);
+    result.kernels.push_back(std::move(kernel));
+  }
+  const double best = estimates.empty() ? HUGE_VAL : *std::min_element(estimates.begin(), estimates.end());
+  if (best == HUGE_VAL) return;
+
+  const int launches = launches_for(best, product.sets(), kKernelGraphUs);
+  std::vector<Graph> graphs;
+  std::vector<std::size_t> timed;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (estimates[i] > std::max(200.0, 3 * best)) continue;
+    graphs.push_back(make_graph(sluice_enqueue(product, plans[i]), product.sets(), launches, stream_));
+    timed.push_back(i);
+  }
+  const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, options_.rounds > 0 ? options_.rounds : kKernelRounds, stream_);
+  for (std::size_t i = 0; i < timed.size(); ++i) result.kernels[timed[i]].timing = timings[i];
+  for (const KernelTiming& kernel : result.kernels)
+    if (kernel.candidate.verdict == CandidateVerdict::chosen) result.sluice = kernel.timing;
+  std::stable_sort(result.kernels.begin(), result.kernels.end(), [](const KernelTiming& x, const KernelTiming& y) {
+    const auto rank = [](const KernelTiming& k) { return k.wrong.empty() ? k.timing.us : HUGE_VAL; };  // a wrong kernel is no best one
+    return rank(x) < rank(y);
+  });
+}
+
+ShapeResult Measurement::measure(const Shape& shape) {
+  ShapeResult result{.shape = shape};
+  Result<Plan> plan = sluice::plan(problem_of(shape), device_, options_.plan_options);
+  if (!plan) {
+    result.wrong = plan.error().message;
+    return result;
+  }
+  result.kernel = name(plan->kernel);
+  result.scheduler = to_string(plan->scheduler.kind);
+  result.predicted = plan->predicted;
+
+  Product product{.shape = shape, .operands = arena_.operands(shape)};
+  result.rotating_sets = product.sets();
+  if (cublaslt_) {
+    product.cublaslt = std::make_unique<CublasLtMatmul>(cublaslt_, shape);
+    compute_reference(product);
+  }
+  try {
+    result.wrong = verify(product, *plan);
+  } catch (const DeviceFailure& failure) {
+    result.wrong = failure.what();
+    check(cudaDeviceSynchronize(), result.kernel + " broke the GPU at " + to_string(shape));
+    return result;
+  }
+  if (options_.all_kernels)
+    time_kernels(product, *plan, result);
+  else
+    time_rivals(product, *plan, result);
+  return result;
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,259 @@
+#include "bench/report.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/statistics.hpp"
+
+namespace sluice::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kKernelWidth = 34;
+
+std::string rate(const Shape& shape, double us) {
+  if (us <= 0) return "-";
+  if (memory_bound(shape)) return fmt::format("{:.0f} GB/s", bytes(shape) / us * 1e-3);
+  return fmt::format("{:.0f} TF/s", flops(shape) / us * 1e-6);
+}
+
+Json to_json(const Timing& timing, const Shape& shape) {
+  return {{"us", timing.us},
+          {"tflops", timing.us > 0 ? flops(shape) / timing.us * 1e-6 : 0},
+          {"gb_per_s", timing.us > 0 ? bytes(shape) / timing.us * 1e-3 : 0},
+          {"relative_spread", timing.spread},
+          {"rounds", timing.rounds},
+          {"launches_per_graph", timing.launches_per_graph}};
+}
+
+Json to_json(const PredictedTime& t) {
+  return {{"total_us", t.total_us},
+          {"launch_us", t.launch_us},
+          {"matrix_us", t.matrix_us},
+          {"hbm_us", t.hbm_us},
+          {"l2_us", t.l2_us},
+          {"ramp_us", t.ramp_us},
+          {"exposed_epilogue_us", t.exposed_epilogue_us},
+          {"waves", t.waves},
+          {"useful_share", t.useful_share},
+          {"busy_share", t.busy_share}};
+}
+
+Json to_json(const SchedulerParams& s) {
+  return {{"kind", to_string(s.kind)}, {"raster", to_string(s.raster)}, {"cohort", s.cohort},
+          {"tiles_m", s.tiles_m},      {"tiles_n", s.tiles_n},          {"k_tiles", s.k_tiles}};
+}
+
+Json to_json(const KernelTiming& kernel, const Shape& shape) {
+  Json json = to_json(kernel.timing, shape);
+  json["kernel"] = kernel.kernel;
+  json["scheduler"] = to_json(kernel.candidate.scheduler);
+  json["predicted"] = to_json(kernel.candidate.predicted);
+  json["correct"] = kernel.wrong.empty();
+  if (!kernel.wrong.empty()) json["wrong"] = kernel.wrong;
+  return json;
+}
+
+Json to_json(const GpuState& state) {
+  const auto value = [](const std::optional<double>& number) { return number ? Json(*number) : Json(nullptr); };
+  return {{"sm_clock_mhz", value(state.sm_clock_mhz)},
+          {"memory_clock_mhz", value(state.memory_clock_mhz)},
+          {"power_w", value(state.power_w)},
+          {"temperature_c", value(state.temperature_c)}};
+}
+
+Json to_json(const Environment& e) {
+  return {{"gpu", e.gpu},           {"sm_count", e.sm_count},    {"driver", e.driver}, {"cuda", e.cuda},
+          {"cublaslt", e.cublaslt}, {"sluice", e.sluice},        {"commit", e.commit}, {"date", e.date},
+          {"before", to_json(e.before)}, {"after", to_json(e.after)}};
+}
+
+// What is summed up: a name, and the results that belong to it.
+struct Group {
+  std::string name;
+  std::vector<const ShapeResult*> results;
+};
+
+// Each suite, and within it each class of M if there is more than one.
+std::vector<Group> groups(const BenchReport& report) {
+  std::vector<Group> all;
+  const auto add = [&](const std::string& name, const std::function<bool(const ShapeResult&)>& belongs) {
+    Group group{.name = name};
+    for (const ShapeResult& result : report.results)
+      if (belongs(result)) group.results.push_back(&result);
+    if (!group.results.empty()) all.push_back(std::move(group));
+  };
+  std::vector<std::string> suites;
+  for (const ShapeResult& result : report.results)
+    if (std::find(suites.begin(), suites.end(), result.shape.suite) == suites.end()) suites.push_back(result.shape.suite);
+  for (const std::string& suite : suites) {
+    add(suite, [&](const ShapeResult& r) { return r.shape.suite == suite; });
+    const std::size_t whole = all.back().results.size();
+    for (const std::string& rows : m_classes()) {
+      add(suite + " " + rows, [&](const ShapeResult& r) { return r.shape.suite == suite && m_class(r.shape.m) == rows; });
+      if (all.back().results.size() == whole && all.back().name != suite) all.pop_back();
+    }
+  }
+  return all;
+}
+
+struct Summary {
+  double geometric_mean = 0;
+  double minimum = 0;
+  std::string worst_shape;
+  std::size_t count = 0;
+};
+
+// Of `value` over the group; results without one (nothing measured) are left out.
+Summary summarise(const Group& group, const std::function<double(const ShapeResult&)>& value) {
+  std::vector<double> values;
+  Summary summary;
+  for (const ShapeResult* result : group.results) {
+    const double one = value(*result);
+    if (one <= 0) continue;
+    if (values.empty() || one < summary.minimum) {
+      summary.minimum = one;
+      summary.worst_shape = to_string(result->shape);
+    }
+    values.push_back(one);
+  }
+  summary.geometric_mean = geometric_mean(values);
+  summary.count = values.size();
+  return summary;
+}
+
+// What each group is judged by: the ratio to each rival, or how near the planner's choice comes to the best kernel.
+struct Measure {
+  std::string name;
+  std::function<double(const ShapeResult&)> value;
+};
+
+std::vector<Measure> measures(const BenchReport& report) {
+  if (report.all_kernels)
+    return {{"best kernel / planner's choice", [](const ShapeResult& r) {
+               const double loss = planner_loss(r);
+               return loss < 0 ? 0.0 : 1 / (1 + loss);
+             }}};
+  std::vector<Measure> all;
+  for (const std::string& rival : report.rivals)
+    all.push_back({rival + " / Sluice", [rival](const ShapeResult& r) {
+                     for (const RivalTiming& timed : r.rivals)
+                       if (timed.name == rival) return ratio(r, timed);
+                     return 0.0;
+                   }});
+  return all;
+}
+
+Json summary_json(const BenchReport& report) {
+  Json json = Json::array();
+  for (const Group& group : groups(report))
+    for (const Measure& measure : measures(report)) {
+      const Summary s = summarise(group, measure.value);
+      json.push_back({{"group", group.name},
+                      {"measure", measure.name},
+                      {"shapes", s.count},
+                      {"geometric_mean", s.geometric_mean},
+                      {"minimum", s.minimum},
+                      {"minimum_at", s.worst_shape}});
+    }
+  return json;
+}
+
+Json result_json(const ShapeResult& result, bool all_kernels) {
+  const Shape& shape = result.shape;
+  Json json = {{"suite", shape.suite},
+               {"m", shape.m},
+               {"n", shape.n},
+               {"k", shape.k},
+               {"kernel", result.kernel},
+               {"scheduler", result.scheduler},
+               {"predicted", to_json(result.predicted)},
+               {"correct", result.wrong.empty()},
+               {"rotating_sets", result.rotating_sets},
+               {"sluice", to_json(result.sluice, shape)},
+               {"rivals", Json::object()}};
+  if (!result.wrong.empty()) json["wrong"] = result.wrong;
+  for (const RivalTiming& rival : result.rivals) {
+    Json one = to_json(rival.timing, shape);
+    one["detail"] = rival.detail;
+    one["ratio"] = ratio(result, rival);
+    json["rivals"][rival.name] = one;
+  }
+  if (all_kernels) {
+    json["planner_loss"] = planner_loss(result);
+    json["kernels"] = Json::array();
+    for (const KernelTiming& kernel : result.kernels) json["kernels"].push_back(to_json(kernel, shape));
+  }
+  return json;
+}
+
+}  // namespace
+
+double ratio(const ShapeResult& result, const RivalTiming& rival) {
+  return result.sluice.us > 0 && rival.timing.us > 0 ? rival.timing.us / result.sluice.us : 0;
+}
+
+double planner_loss(const ShapeResult& result) {
+  if (result.kernels.empty() || result.sluice.us <= 0) return -1;
+  return result.sluice.us / result.kernels.front().timing.us - 1;
+}
+
+std::string table_header(const BenchReport& report) {
+  std::string line = fmt::format("{:<8} {:<19} {:>10} {:>9}  {:<{}}", "suite", "m x n x k", "Sluice us", "rate", "kernel", kKernelWidth);
+  if (report.all_kernels) return line + fmt::format(" {:>9} {:>6}  {:<{}}\n", "best us", "loss", "best kernel", kKernelWidth);
+  for (const std::string& rival : report.rivals) line += fmt::format(" {:>13} {:>6}", rival, "ratio");
+  return line + fmt::format(" {:>8}\n", "model");
+}
+
+std::string table_row(const ShapeResult& result, bool all_kernels) {
+  const Shape& shape = result.shape;
+  std::string line = fmt::format("{:<8} {:<19} {:>10.2f} {:>9}  {:<{}}", shape.suite, to_string(shape), result.sluice.us,
+                                 rate(shape, result.sluice.us), result.kernel, kKernelWidth);
+  if (all_kernels && !result.kernels.empty()) {
+    const KernelTiming& best = result.kernels.front();
+    line += fmt::format(" {:>9.2f} {:>5.1f}%  {:<{}}", best.timing.us, 100 * planner_loss(result), best.kernel, kKernelWidth);
+  }
+  if (!all_kernels) {
+    for (const RivalTiming& rival : result.rivals) line += fmt::format(" {:>13.2f} {:>6.3f}", rival.timing.us, ratio(result, rival));
+    if (result.sluice.us > 0) line += fmt::format(" {:>7.2f}x", result.predicted.total_us / result.sluice.us);
+  }
+  line += '\n';
+  if (!result.wrong.empty()) line += fmt::format("  WRONG: {}: {}\n", to_string(shape), result.wrong);
+  for (const KernelTiming& kernel : result.kernels)
+    if (!kernel.wrong.empty()) line += fmt::format("  WRONG: {}: {}: {}\n", to_string(shape), kernel.kernel, kernel.wrong);
+  return line;
+}
+
+std::string table_footer(const BenchReport& report) {
+  const Environment& e = report.environment;
+  std::string text = fmt::format("\n{:<22} {:<32} {:>6} {:>10} {:>8}  {}\n", "", "", "shapes", "geo. mean", "minimum", "at");
+  for (const Group& group : groups(report))
+    for (const Measure& measure : measures(report)) {
+      const Summary s = summarise(group, measure.value);
+      text += fmt::format("{:<22} {:<32} {:>6} {:>10.3f} {:>8.3f}  {}\n", group.name, measure.name, s.count, s.geometric_mean, s.minimum,
+                          s.worst_shape);
+    }
+  const auto wrong = std::count_if(report.results.begin(), report.results.end(), [](const ShapeResult& r) {
+    return !r.wrong.empty() || std::any_of(r.kernels.begin(), r.kernels.end(), [](const KernelTiming& k) { return !k.wrong.empty(); });
+  });
+  if (wrong > 0) text += fmt::format("\n*** WRONG RESULTS for {} of {} shapes: see the lines marked WRONG ***\n", wrong, report.results.size());
+  return text + fmt::format("\n{}, driver {}, CUDA {}, cuBLASLt {}, Sluice {} ({}), {}\n", e.gpu, e.driver, e.cuda, e.cublaslt, e.sluice,
+                            e.commit, e.date);
+}
+
+std::string to_json(const BenchReport& report) {
+  Json json = {{"environment", to_json(report.environment)},
+               {"rivals", report.rivals},
+               {"ratio", "rival's time over Sluice's: above 1, Sluice is faster"},
+               {"summary", summary_json(report)},
+               {"results", Json::array()}};
+  for (const ShapeResult& result : report.results) json["results"].push_back(result_json(result, report.all_kernels));
+  return json.dump(2) + "\n";
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,75 @@
+// What a benchmark found, as a table for people and JSON for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/suites.hpp"
+#include "sluice/plan.hpp"
+
+namespace sluice::bench {
+
+// Time of one launch inside a graph of many: median over the rounds.
+struct Timing {
+  double us = 0;
+  double spread = 0;  // relative_spread over the rounds
+  int rounds = 0;
+  int launches_per_graph = 0;
+};
+
+struct RivalTiming {
+  std::string name;    // as in BenchOptions::rivals
+  std::string detail;  // which algorithm it took
+  Timing timing;
+};
+
+// One kernel of `all_kernels`.
+struct KernelTiming {
+  Candidate candidate;
+  std::string kernel;
+  Timing timing;
+  std::string wrong;  // why its result is wrong; empty: it is right
+};
+
+struct ShapeResult {
+  Shape shape;
+  std::string kernel;  // that the planner chose
+  std::string scheduler;
+  PredictedTime predicted;
+  Timing sluice;
+  std::vector<RivalTiming> rivals;
+  std::vector<KernelTiming> kernels;  // fastest first
+  std::string wrong;                  // why Sluice's result is wrong, or why there is none; empty: it is right
+  int rotating_sets = 0;              // of inputs and outputs
+};
+
+// As nvidia-smi reports it; empty where it does not answer.
+struct GpuState {
+  std::optional<double> sm_clock_mhz, memory_clock_mhz, power_w, temperature_c;
+};
+
+struct Environment {
+  std::string gpu, driver, cuda, cublaslt, sluice, commit, date;
+  int sm_count = 0;
+  GpuState before, after;
+};
+
+struct BenchReport {
+  Environment environment;
+  std::vector<std::string> rivals;
+  bool all_kernels = false;
+  std::vector<ShapeResult> results;
+};
+
+// Rival's time over Sluice's: above 1, Sluice is faster.
+double ratio(const ShapeResult& result, const RivalTiming& rival);
+// Of the planner's choice in all_kernels mode: its time over the best kernel's, less 1. Negative if the choice was not timed.
+double planner_loss(const ShapeResult& result);
+
+std::string table_header(const BenchReport& report);
+std::string table_row(const ShapeResult& result, bool all_kernels);
+std::string table_footer(const BenchReport& report);  // geometric means and minima, and what was wrong
+std::string to_json(const BenchReport& report);
+
+}  // namespace sluice::bench

@@ -1,0 +1,154 @@
+#include "bench/suites.hpp"
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+namespace sluice::bench {
+namespace {
+
+struct Weights {
+  std::int64_t n, k;
+};
+
+// Linear layers: query/key/value, attention output, gate and up, down, of Llama 3 8B, Llama 3 70B and a 32B model with 5120 hidden units,
+// then the projections of a mixture-of-experts model with 7168.
+constexpr Weights kLlmWeights[] = {{6144, 4096},  {4096, 4096},  {28672, 4096}, {4096, 14336}, {10240, 8192}, {8192, 8192},
+                                   {57344, 8192}, {8192, 28672}, {7168, 5120},  {51200, 5120}, {5120, 25600}, {2112, 7168},
+                                   {24576, 1536}, {7168, 16384}, {4096, 7168},  {7168, 2048}};
+constexpr std::int64_t kLlmRows[] = {1, 16, 64, 128, 512, 2048, 8192};
+
+constexpr std::int64_t kSquareSizes[] = {512, 1024, 2048, 4096, 8192, 16384};
+
+// Few rows or columns and a long K: most multiprocessors idle unless K is split.
+constexpr std::int64_t kSplitK[][3] = {{128, 128, 16384},  {128, 128, 131072}, {256, 256, 32768},  {512, 512, 16384},
+                                       {64, 2048, 16384},  {16, 4096, 14336},  {128, 7168, 16384}, {1024, 128, 65536}};
+
+std::vector<Shape> square() {
+  std::vector<Shape> shapes;
+  for (const std::int64_t size : kSquareSizes) shapes.push_back({"square", size, size, size});
+  return shapes;
+}
+
+// N grows by two tiles of 256 at a time: each whole wave shows as a step.
+std::vector<Shape> wave() {
+  std::vector<Shape> shapes;
+  for (std::int64_t n = 256; n < 8192; n += 512) shapes.push_back({"wave", 1024, n, 4096});
+  return shapes;
+}
+
+std::vector<Shape> splitk() {
+  std::vector<Shape> shapes;
+  for (const auto& [m, n, k] : kSplitK) shapes.push_back({"splitk", m, n, k});
+  return shapes;
+}
+
+std::vector<Shape> llm() {
+  std::vector<Shape> shapes;
+  for (const Weights& weights : kLlmWeights)
+    for (const std::int64_t m : kLlmRows) shapes.push_back({"llm", m, weights.n, weights.k});
+  return shapes;
+}
+
+bool read_csv_line(std::string_view line, Shape& shape) {
+  std::int64_t* const values[] = {&shape.m, &shape.n, &shape.k};
+  for (int i = 0; i < 3; ++i) {
+    while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
+    const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), *values[i]);
+    if (problem != std::errc()) return false;
+    line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+    while (!line.empty() && (line.front() == ' ' || line.front() == '\r')) line.remove_prefix(1);
+    if (i == 2) return line.empty();
+    if (line.empty() || line.front() != ',') return false;
+    line.remove_prefix(1);
+  }
+  return false;
+}
+
+bool read_json_line(const std::string& line, Shape& shape) {
+  const nlohmann::json value = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!value.is_object()) return false;
+  for (const auto& [key, target] : {std::pair{"m", &shape.m}, {"n", &shape.n}, {"k", &shape.k}}) {
+    const auto found = value.find(key);
+    if (found == value.end() || !found->is_number_integer()) return false;
+    *target = found->get<std::int64_t>();
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string to_string(const Shape& shape) {
+  return std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k);
+}
+
+Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& origin) {
+  std::vector<Shape> shapes;
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string::npos || line[first] == '#') continue;
+    Shape shape{.suite = origin};
+    const bool json = line[first] == '{';
+    if (!(json ? read_json_line(line, shape) : read_csv_line(line, shape))) {
+      const bool header = !json && shapes.empty() && line.find_first_of("0123456789") == std::string::npos;
+      if (header) continue;
+      return Error{ErrorCode::bad_format, origin + ":" + std::to_string(number) + ": '" + line +
+                                              "' is no shape; write m,n,k as integers, or {\"m\": 1, \"n\": 2, \"k\": 3}"};
+    }
+    if (shape.m <= 0 || shape.n <= 0 || shape.k <= 0)
+      return Error{ErrorCode::invalid_argument, origin + ":" + std::to_string(number) + ": " + to_string(shape) +
+                                                    " has a size below 1; there would be nothing to time"};
+    if (shape.k % 8 != 0)
+      return Error{ErrorCode::unsupported, origin + ":" + std::to_string(number) + ": k = " + std::to_string(shape.k) +
+                                               " leaves rows of A and B unaligned, which cuBLASLt and the tensor memory accelerator refuse; "
+                                               "use a multiple of 8"};
+    shapes.push_back(shape);
+  }
+  if (shapes.empty()) return Error{ErrorCode::bad_format, origin + " holds no shape; write m,n,k in each line"};
+  return shapes;
+}
+
+Result<std::vector<Shape>> find_shapes(const std::string& wanted) {
+  std::vector<Shape> all;
+  using Make = std::vector<Shape> (*)();
+  constexpr std::pair<const char*, Make> kSuites[] = {{"square", square}, {"wave", wave}, {"splitk", splitk}, {"llm", llm}};
+  for (const auto& [suite, make] : kSuites) {
+    std::vector<Shape> shapes = make();
+    if (wanted == suite) return shapes;
+    all.insert(all.end(), shapes.begin(), shapes.end());
+  }
+  if (wanted == "all") return all;
+  std::ifstream file(wanted);
+  if (!file)
+    return Error{ErrorCode::not_found, "'" + wanted + "' is neither a suite (square, wave, splitk, llm, all) nor a file that can be read"};
+  return read_shapes(file, std::filesystem::path(wanted).filename().string());
+}
+
+std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& options) {
+  std::erase_if(shapes, [&](const Shape& shape) {
+    return shape.m < options.m_min || shape.m > options.m_max || to_string(shape).find(options.shape_filter) == std::string::npos;
+  });
+  return shapes;
+}
+
+std::string_view m_class(std::int64_t m) { return m_classes()[m <= 128 ? 0 : m < 2048 ? 1 : 2]; }
+
+const std::vector<std::string>& m_classes() {
+  static const std::vector<std::string> classes = {"m<=128", "128<m<2048", "m>=2048"};
+  return classes;
+}
+
+double flops(const Shape& s) { return 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k); }
+
+double bytes(const Shape& s) {
+  const double m = static_cast<double>(s.m), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
+  return 2.0 * (m * k + n * k + m * n);
+}
+
+// An H200 multiplies about 190 operations for each byte its memory brings (869 TFLOP/s sustained over 4.65 TB/s, November 2026).
+bool memory_bound(const Shape& shape) { return flops(shape) < 190 * bytes(shape); }
+
+}  // namespace sluice::bench

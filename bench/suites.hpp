@@ -1,0 +1,44 @@
+// Which shapes are measured.
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/bench.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice::bench {
+
+struct Shape {
+  std::string suite;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+
+  bool operator==(const Shape&) const = default;
+};
+
+std::string to_string(const Shape& shape);  // "4096x4096x4096"
+
+// The shapes of a suite ("square", "wave", "splitk", "llm"), of all of them ("all"), or of a file.
+Result<std::vector<Shape>> find_shapes(const std::string& suite_or_file);
+
+// One shape a line: "m,n,k" (a header line and lines that begin with # are skipped), or {"m": 1, "n": 2, "k": 3}. `origin` is named in
+// error messages and becomes the suite's name.
+Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& origin);
+
+std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& options);
+
+// The class of M under which results are summed up: "m<=128", "128<m<2048" (512 in the llm suite), "m>=2048".
+std::string_view m_class(std::int64_t m);
+const std::vector<std::string>& m_classes();
+
+// What a multiplication must do and move at the least.
+double flops(const Shape& shape);
+double bytes(const Shape& shape);  // bf16: each input read once, the output written once
+bool memory_bound(const Shape& shape);
+
+}  // namespace sluice::bench
