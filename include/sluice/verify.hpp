@@ -23,9 +23,12 @@ struct VerifyReport {
 
 std::string to_string(const VerifyReport& report);
 
-// Host memory. `c_before` is C as it was before the run. Bound of an element: gamma_k (|alpha| |A||B|) + rounding of the epilogue and of
-// the output type, gamma_k = k u / (1 - k u) with u = 2^-23 (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1; one bit
-// more than fp32's unit roundoff because the tensor cores truncate). `samples` of 0 checks every element, otherwise that many drawn from `seed`.
+// Host memory. `c_before` is C as it was before the run; null means arguments.c, where that is not D itself.
+// Bound of an element: gamma_k (|alpha| |A||B|) + rounding of the epilogue and of the output type, gamma_k = k u / (1 - k u) with
+// u = 2^-23 (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1; one bit more than fp32's unit roundoff because the
+// tensor cores truncate). GELU and SiLU may add 2^-19 |x|. Where everything is an integer and every sum stays below 2^24, fp32 makes no
+// error at all and the bound is zero: only the reference, rounded to the output type, passes. Where the reference is infinite or NaN,
+// the result must be so too. `samples` of 0 checks every element, otherwise that many drawn from `seed`.
 Result<VerifyReport> verify(const GemmProblem& problem, const GemmArguments& host_arguments, const void* c_before,
                             std::int64_t samples = 0, std::uint64_t seed = 1);
 
