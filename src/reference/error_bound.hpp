@@ -1,0 +1,36 @@
+// What a correct kernel may return for one element.
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/problem.hpp"
+
+namespace sluice {
+
+// One element's row of A times its column of B, in double precision.
+struct ElementSums {
+  double product = 0;     // of the signed terms
+  double magnitude = 0;   // of their absolute values
+  bool integers = true;   // all elements of the row and the column are
+};
+
+struct ElementBound {
+  double reference = 0;
+  double lowest = 0;   // of the output type, both ends included
+  double highest = 0;
+  bool anything = false;  // fp32 may overflow on the way: no result is wrong
+  bool nan_allowed = false;
+};
+
+// `c` and `bias` are 0 where the problem has none.
+ElementBound bound_element(const GemmProblem& problem, const ElementSums& sums, double c, double bias);
+
+enum class ElementVerdict : std::uint8_t { right, wrong, not_a_number };
+
+struct Judgement {
+  ElementVerdict verdict = ElementVerdict::right;
+  double ratio = 0;  // |got - reference| / bound, above 1 where the verdict is not right
+};
+Judgement judge(const ElementBound& bound, double got);
+
+}  // namespace sluice

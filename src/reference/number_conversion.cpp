@@ -1,0 +1,12 @@
+#include "reference/number_conversion.hpp"
+
+#include "sluice/verify.hpp"
+
+namespace sluice {
+
+std::uint16_t to_bf16_bits(float value) { return float_to_bf16(value); }
+float from_bf16_bits(std::uint16_t bits) { return bf16_to_float(bits); }
+std::uint16_t to_fp16_bits(float value) { return float_to_fp16(value); }
+float from_fp16_bits(std::uint16_t bits) { return fp16_to_float(bits); }
+
+}  // namespace sluice

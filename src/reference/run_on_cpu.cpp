@@ -1,0 +1,186 @@
+// The plan's work, tile by tile, on CPU threads: as slow as plain loops are, and as easy to check by eye.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "sluice/run.hpp"
+
+#include "core/check_arguments.hpp"
+#include "core/check_plan.hpp"
+#include "core/kernel_layout.hpp"
+#include "reference/number_conversion.hpp"
+#include "reference/parallel.hpp"
+#include "scheduler/replay.hpp"
+
+namespace sluice {
+namespace {
+
+// A matrix of 16-bit elements, seen with its strides: element (row, column) lies at row * row_stride + column * column_stride.
+struct MatrixView {
+  const std::uint16_t* elements = nullptr;
+  std::int64_t row_stride = 0;
+  std::int64_t column_stride = 0;
+
+  MatrixView at(std::int64_t row, std::int64_t column) const {
+    return {elements + row * row_stride + column * column_stride, row_stride, column_stride};
+  }
+};
+
+MatrixView matrix(const void* base, Layout layout, std::int64_t leading, std::int64_t batch_offset) {
+  const bool rows = layout == Layout::row_major;
+  return {static_cast<const std::uint16_t*>(base) + batch_offset, rows ? leading : 1, rows ? 1 : leading};
+}
+
+// A block of a matrix as dense fp32 rows of `pitch` elements. The unit stride is spelt out where there is one: it can be vectorised.
+template <class Convert>
+void pack(const MatrixView& from, std::int64_t rows, std::int64_t columns, float* to, std::int64_t pitch, Convert convert) {
+  if (from.column_stride == 1) {
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c) to[r * pitch + c] = convert(from.elements[r * from.row_stride + c]);
+  } else {
+    for (std::int64_t c = 0; c < columns; ++c)
+      for (std::int64_t r = 0; r < rows; ++r)
+        to[r * pitch + c] = convert(from.elements[r * from.row_stride + c * from.column_stride]);
+  }
+}
+
+void pack(const MatrixView& from, DataType type, std::int64_t rows, std::int64_t columns, float* to, std::int64_t pitch) {
+  if (type == DataType::bf16)
+    pack(from, rows, columns, to, pitch, [](std::uint16_t bits) { return bf16_to_float(bits); });
+  else
+    pack(from, rows, columns, to, pitch, [](std::uint16_t bits) { return fp16_to_float(bits); });
+}
+
+float load(const void* base, DataType type, std::int64_t index) {
+  if (type == DataType::fp32) return static_cast<const float*>(base)[index];
+  const std::uint16_t bits = static_cast<const std::uint16_t*>(base)[index];
+  return type == DataType::bf16 ? bf16_to_float(bits) : fp16_to_float(bits);
+}
+
+void store(void* base, DataType type, std::int64_t index, float value) {
+  if (type == DataType::fp32)
+    static_cast<float*>(base)[index] = value;
+  else
+    static_cast<std::uint16_t*>(base)[index] = type == DataType::bf16 ? float_to_bf16(value) : float_to_fp16(value);
+}
+
+float activate(Activation activation, float x) {
+  switch (activation) {
+    case Activation::none: break;
+    case Activation::relu: return x < 0.0f ? 0.0f : x;  // a NaN stays one
+    case Activation::gelu_tanh: return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
+    case Activation::silu: return x / (1.0f + std::exp(-x));
+  }
+  return x;
+}
+
+// The rows and columns of D that one CTA tile has, clipped at the edges.
+struct Block {
+  std::int64_t m, n, batch;
+  std::int64_t rows, columns;
+};
+
+// What one thread needs to compute tiles.
+class TileWorker {
+ public:
+  TileWorker(const Plan& plan, const GemmArguments& arguments)
+      : problem_(plan.problem), kernel_(plan.kernel), arguments_(arguments), pitch_(plan.kernel.tile_n) {
+    a_.resize(static_cast<std::size_t>(kernel_.tile_m * kernel_.tile_k));
+    b_.resize(static_cast<std::size_t>(kernel_.tile_k * pitch_));
+    accumulators_.resize(static_cast<std::size_t>(kernel_.tile_m * pitch_));
+  }
+
+  // The part of a work tile that falls to the CTA (cta_m, cta_n) of the cluster.
+  void compute(const WorkTile& tile, int cta_m, int cta_n) {
+    Block block;
+    block.m = std::int64_t{tile.tile_m + cta_m} * kernel_.tile_m;
+    block.n = std::int64_t{tile.tile_n + cta_n} * kernel_.tile_n;
+    block.batch = tile.group;
+    block.rows = std::min<std::int64_t>(kernel_.tile_m, problem_.m - block.m);
+    block.columns = std::min<std::int64_t>(kernel_.tile_n, problem_.n - block.n);
+    if (block.rows <= 0 || block.columns <= 0) return;
+
+    std::fill(accumulators_.begin(), accumulators_.end(), 0.0f);
+    if (reads_a_and_b(problem_))
+      for (std::int64_t k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) add_k_tile(block, k_tile);
+    write_out(block);
+  }
+
+ private:
+  void add_k_tile(const Block& block, std::int64_t k_tile) {
+    const std::int64_t k = k_tile * kernel_.tile_k;
+    const std::int64_t depth = std::min<std::int64_t>(kernel_.tile_k, problem_.k - k);
+    if (depth <= 0) return;
+    const MatrixView a = matrix(arguments_.a, problem_.layout_a, problem_.lda, block.batch * problem_.batch_stride_a);
+    const MatrixView b = matrix(arguments_.b, problem_.layout_b, problem_.ldb, block.batch * problem_.batch_stride_b);
+    pack(a.at(block.m, k), problem_.type_ab, block.rows, depth, a_.data(), kernel_.tile_k);
+    pack(b.at(k, block.n), problem_.type_ab, depth, block.columns, b_.data(), pitch_);
+    for (std::int64_t row = 0; row < block.rows; ++row)
+      add_row(a_.data() + row * kernel_.tile_k, depth, block.columns, accumulators_.data() + row * pitch_);
+  }
+
+  // Four elements of K at a time keep the sums in registers; each sum still adds them one by one, in order.
+  void add_row(const float* a, std::int64_t depth, std::int64_t columns, float* sums) const {
+    const float* b = b_.data();
+    std::int64_t k = 0;
+    for (; k + 4 <= depth; k += 4) {
+      const float *b0 = b + k * pitch_, *b1 = b0 + pitch_, *b2 = b1 + pitch_, *b3 = b2 + pitch_;
+      for (std::int64_t column = 0; column < columns; ++column)
+        sums[column] = sums[column] + a[k] * b0[column] + a[k + 1] * b1[column] + a[k + 2] * b2[column] + a[k + 3] * b3[column];
+    }
+    for (; k < depth; ++k)
+      for (std::int64_t column = 0; column < columns; ++column) sums[column] += a[k] * b[k * pitch_ + column];
+  }
+
+  void write_out(const Block& block) const {
+    const Epilogue& epilogue = problem_.epilogue;
+    const DataType type = problem_.type_d;
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      const std::int64_t c_row = block.batch * problem_.batch_stride_c + (block.m + row) * problem_.ldc + block.n;
+      const std::int64_t d_row = block.batch * problem_.batch_stride_d + (block.m + row) * problem_.ldd + block.n;
+      for (std::int64_t column = 0; column < block.columns; ++column) {
+        float value = epilogue.alpha * accumulators_[static_cast<std::size_t>(row * pitch_ + column)];
+        if (reads_c(problem_)) value += epilogue.beta * load(arguments_.c, type, c_row + column);
+        if (epilogue.bias == Bias::per_row) value += load(arguments_.bias, type, block.m + row);
+        if (epilogue.bias == Bias::per_column) value += load(arguments_.bias, type, block.n + column);
+        store(arguments_.d, type, d_row + column, activate(epilogue.activation, value));
+      }
+    }
+  }
+
+  const GemmProblem& problem_;
+  const KernelConfig& kernel_;
+  const GemmArguments& arguments_;
+  const std::int64_t pitch_;
+  std::vector<float> a_, b_, accumulators_;
+};
+
+}  // namespace
+
+Status run_on_cpu(const Plan& plan, const GemmArguments& arguments, int threads, const Progress& progress) {
+  if (Status s = check_plan(plan); !s) return s;
+  if (Status s = check_arguments(plan, arguments); !s) return s;
+  if (is_empty(plan.problem)) return Nothing{};
+
+  const int workers = workers_per_cta(plan.kernel);
+  const std::int32_t units = plan.worker_count / workers;
+  const double all = static_cast<double>(cluster_tiles(plan.scheduler));
+  std::atomic<std::int64_t> done{0};
+  parallel(units, thread_count(threads, units), [&](auto& next, int thread) {
+    TileWorker worker(plan, arguments);
+    for (std::int64_t unit = next(); unit >= 0; unit = next())
+      replay_unit(plan.scheduler, workers, static_cast<std::int32_t>(unit), units, [&](const WorkTile& tile, int) {
+        for (int cta_n = 0; cta_n < plan.kernel.cluster_n; ++cta_n)
+          for (int cta_m = 0; cta_m < plan.kernel.cluster_m; ++cta_m) worker.compute(tile, cta_m, cta_n);
+        const std::int64_t so_far = done.fetch_add(1, std::memory_order_relaxed) + 1;
+        // Only the caller's own thread reports: never two at once, never backwards.
+        if (thread == 0 && progress) progress(static_cast<double>(so_far) / all);
+      });
+  });
+  if (progress) progress(1.0);
+  return Nothing{};
+}
+
+}  // namespace sluice

@@ -1,0 +1,251 @@
+#include "sluice/verify.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/check_arguments.hpp"
+#include "reference/error_bound.hpp"
+#include "reference/number_conversion.hpp"
+#include "reference/parallel.hpp"
+
+namespace sluice {
+namespace {
+
+double element(const void* base, DataType type, std::int64_t index) {
+  if (type == DataType::fp32) return static_cast<const float*>(base)[index];
+  const std::uint16_t bits = static_cast<const std::uint16_t*>(base)[index];
+  return type == DataType::bf16 ? bf16_to_float(bits) : fp16_to_float(bits);
+}
+
+bool is_integer(double value) { return std::nearbyint(value) == value; }
+
+struct Place {
+  std::int64_t batch, row, column;
+};
+
+// The problem with its memory: what is where, in double precision.
+class Matrices {
+ public:
+  Matrices(const GemmProblem& problem, const GemmArguments& arguments) : problem_(problem), arguments_(arguments) {}
+
+  double a(std::int64_t batch, std::int64_t row, std::int64_t k) const {
+    const GemmProblem& p = problem_;
+    const std::int64_t within = p.layout_a == Layout::row_major ? row * p.lda + k : k * p.lda + row;
+    return element(arguments_.a, p.type_ab, batch * p.batch_stride_a + within);
+  }
+  double b(std::int64_t batch, std::int64_t k, std::int64_t column) const {
+    const GemmProblem& p = problem_;
+    const std::int64_t within = p.layout_b == Layout::row_major ? k * p.ldb + column : column * p.ldb + k;
+    return element(arguments_.b, p.type_ab, batch * p.batch_stride_b + within);
+  }
+  double c(const Place& at) const {
+    if (!reads_c(problem_)) return 0;
+    return element(arguments_.c, problem_.type_d, at.batch * problem_.batch_stride_c + at.row * problem_.ldc + at.column);
+  }
+  double bias(const Place& at) const {
+    if (problem_.epilogue.bias == Bias::none) return 0;
+    return element(arguments_.bias, problem_.type_d, problem_.epilogue.bias == Bias::per_row ? at.row : at.column);
+  }
+  double d(const Place& at) const {
+    return element(arguments_.d, problem_.type_d, at.batch * problem_.batch_stride_d + at.row * problem_.ldd + at.column);
+  }
+
+ private:
+  const GemmProblem& problem_;
+  const GemmArguments& arguments_;
+};
+
+// Adds one element to a report. Of equally bad ones the first is kept, so that the threads' order does not show.
+void count(VerifyReport& report, const Place& at, double got, double reference, const Judgement& judgement) {
+  ++report.checked;
+  if (judgement.verdict == ElementVerdict::wrong) ++report.wrong;
+  if (judgement.verdict == ElementVerdict::not_a_number) ++report.not_a_number;
+  const bool first = report.worst_row < 0;
+  const bool earlier = std::tie(at.batch, at.row, at.column) < std::tie(report.worst_batch, report.worst_row, report.worst_column);
+  if (!first && !(judgement.ratio > report.worst_ratio || (judgement.ratio == report.worst_ratio && earlier))) return;
+  report.worst_ratio = judgement.ratio;
+  report.worst_batch = at.batch;
+  report.worst_row = at.row;
+  report.worst_column = at.column;
+  report.worst_got = got;
+  report.worst_reference = reference;
+}
+
+void merge(VerifyReport& into, const VerifyReport& from) {
+  const std::int64_t checked = into.checked + from.checked, wrong = into.wrong + from.wrong;
+  const std::int64_t not_a_number = into.not_a_number + from.not_a_number;
+  if (from.worst_row >= 0)
+    count(into, {from.worst_batch, from.worst_row, from.worst_column}, from.worst_got, from.worst_reference,
+          {ElementVerdict::right, from.worst_ratio});
+  into.checked = checked;
+  into.wrong = wrong;
+  into.not_a_number = not_a_number;
+}
+
+constexpr std::int64_t kBlock = 64;   // of D, in rows and columns
+constexpr std::int64_t kDepth = 128;  // of K at a time
+
+// One thread's state: a block of D, its sums, and the panels they are made from.
+class Verifier {
+ public:
+  Verifier(const GemmProblem& problem, const Matrices& matrices)
+      : problem_(problem), matrices_(matrices), a_(kBlock * kDepth), b_(kDepth * kBlock), products_(kBlock * kBlock), magnitudes_(kBlock * kBlock) {}
+
+  void check_block(std::int64_t batch, std::int64_t row, std::int64_t column, VerifyReport& report) {
+    const std::int64_t rows = std::min(kBlock, problem_.m - row), columns = std::min(kBlock, problem_.n - column);
+    std::fill(products_.begin(), products_.end(), 0.0);
+    std::fill(magnitudes_.begin(), magnitudes_.end(), 0.0);
+    row_integers_.fill(true);
+    column_integers_.fill(true);
+    if (reads_a_and_b(problem_))
+      for (std::int64_t k = 0; k < problem_.k; k += kDepth) add_panel(batch, row, rows, column, columns, k);
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const auto at = static_cast<std::size_t>(r * kBlock + c);
+        const bool integers = row_integers_[static_cast<std::size_t>(r)] && column_integers_[static_cast<std::size_t>(c)];
+        check({batch, row + r, column + c}, {products_[at], magnitudes_[at], integers}, report);
+      }
+  }
+
+  void check_element(const Place& at, VerifyReport& report) const {
+    ElementSums sums;
+    if (reads_a_and_b(problem_))
+      for (std::int64_t k = 0; k < problem_.k; ++k) {
+        const double a = matrices_.a(at.batch, at.row, k), b = matrices_.b(at.batch, k, at.column);
+        sums.product += a * b;
+        sums.magnitude += std::abs(a * b);
+        sums.integers = sums.integers && is_integer(a) && is_integer(b);
+      }
+    check(at, sums, report);
+  }
+
+ private:
+  void check(const Place& at, const ElementSums& sums, VerifyReport& report) const {
+    const ElementBound bound = bound_element(problem_, sums, matrices_.c(at), matrices_.bias(at));
+    const double got = matrices_.d(at);
+    count(report, at, got, bound.reference, judge(bound, got));
+  }
+
+  void add_panel(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t k) {
+    const std::int64_t depth = std::min(kDepth, problem_.k - k);
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t i = 0; i < depth; ++i) {
+        const double value = a_[static_cast<std::size_t>(r * kDepth + i)] = matrices_.a(batch, row + r, k + i);
+        if (!is_integer(value)) row_integers_[static_cast<std::size_t>(r)] = false;
+      }
+    for (std::int64_t c = 0; c < columns; ++c)
+      for (std::int64_t i = 0; i < depth; ++i) {
+        const double value = b_[static_cast<std::size_t>(i * kBlock + c)] = matrices_.b(batch, k + i, column + c);
+        if (!is_integer(value)) column_integers_[static_cast<std::size_t>(c)] = false;
+      }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      double *products = products_.data() + r * kBlock, *magnitudes = magnitudes_.data() + r * kBlock;
+      for (std::int64_t i = 0; i < depth; ++i) {
+        const double a = a_[static_cast<std::size_t>(r * kDepth + i)];
+        const double* b = b_.data() + i * kBlock;
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const double product = a * b[c];
+          products[c] += product;
+          magnitudes[c] += std::abs(product);
+        }
+      }
+    }
+  }
+
+  const GemmProblem& problem_;
+  const Matrices& matrices_;
+  std::vector<double> a_, b_, products_, magnitudes_;
+  std::array<bool, kBlock> row_integers_{}, column_integers_{};
+};
+
+// The number of draw `index`, evenly from [0, below) with below < 2^32: splitmix64, which needs no state, then the high half of a product.
+std::int64_t draw(std::uint64_t seed, std::uint64_t index, std::int64_t below) {
+  std::uint64_t z = seed * 0xd1342543de82ef95u + (index + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return static_cast<std::int64_t>(((z >> 32) * static_cast<std::uint64_t>(below)) >> 32);
+}
+
+// The problem as the pointers are to be checked for it: reading on the CPU asks for no more than whole elements.
+GemmProblem with_element_alignment(GemmProblem problem) {
+  problem.alignment_a_bytes = problem.alignment_b_bytes = size_bytes(problem.type_ab);
+  problem.alignment_d_bytes = size_bytes(problem.type_d);
+  return problem;
+}
+
+}  // namespace
+
+Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& given, const void* c_before, std::int64_t samples,
+                            std::uint64_t seed) {
+  const Result<GemmProblem> validated = validate(unchecked);
+  if (!validated) return validated.error();
+  const GemmProblem& p = *validated;
+  constexpr std::int64_t kDeepest = std::int64_t{1} << 22;
+  if (reads_a_and_b(p) && p.k > kDeepest)
+    return Error{ErrorCode::too_large, "k = " + std::to_string(p.k) + " is over " + std::to_string(kDeepest) +
+                                           ": the bound on fp32 sums of that length says nothing; verify slices of k"};
+  if (samples < 0)
+    return Error{ErrorCode::invalid_argument, "samples = " + std::to_string(samples) + " is negative; pass 0 to check every element"};
+  if (!is_empty(p) && reads_c(p) && c_before == nullptr && given.c == given.d && given.c != nullptr)
+    return Error{ErrorCode::invalid_argument, "c_before is null, but c is d and beta is not 0: the run has overwritten C; pass a copy of it"};
+  GemmArguments arguments = given;
+  if (c_before != nullptr) arguments.c = c_before;
+  if (Status s = check_arguments(with_element_alignment(p), arguments); !s) return s.error();
+
+  VerifyReport report;
+  if (is_empty(p)) return report;
+  const Matrices matrices(p, arguments);
+  const std::int64_t blocks_m = (p.m + kBlock - 1) / kBlock, blocks_n = (p.n + kBlock - 1) / kBlock;
+  const double elements = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.batch);
+  const bool every = samples == 0 || static_cast<double>(samples) >= elements;
+  constexpr std::int64_t kSamplesAtOnce = 16;
+  const std::int64_t items = every ? blocks_m * blocks_n * p.batch : (samples + kSamplesAtOnce - 1) / kSamplesAtOnce;
+
+  std::mutex mutex;
+  parallel(items, thread_count(0, items), [&](auto& next, int) {
+    Verifier verifier(p, matrices);
+    VerifyReport own;
+    for (std::int64_t item = next(); item >= 0; item = next()) {
+      if (every) {
+        const std::int64_t block = item % (blocks_m * blocks_n);
+        verifier.check_block(item / (blocks_m * blocks_n), block / blocks_n * kBlock, block % blocks_n * kBlock, own);
+        continue;
+      }
+      for (std::int64_t i = item * kSamplesAtOnce; i < std::min(samples, (item + 1) * kSamplesAtOnce); ++i) {
+        const auto number = static_cast<std::uint64_t>(i) * 3;
+        verifier.check_element({draw(seed, number, p.batch), draw(seed, number + 1, p.m), draw(seed, number + 2, p.n)}, own);
+      }
+    }
+    const std::lock_guard lock(mutex);
+    merge(report, own);
+  });
+  return report;
+}
+
+std::string to_string(const VerifyReport& report) {
+  const auto number = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", value);
+    return std::string(text);
+  };
+  std::string line = std::to_string(report.checked) + " elements checked: ";
+  if (report.ok()) {
+    line += "all within the bound";
+  } else {
+    line += std::to_string(report.wrong) + " outside the bound, " + std::to_string(report.not_a_number) + " not a number";
+  }
+  if (report.worst_row < 0) return line;
+  return line + "; worst at batch " + std::to_string(report.worst_batch) + ", row " + std::to_string(report.worst_row) + ", column " +
+         std::to_string(report.worst_column) + ": got " + number(report.worst_got) + ", reference " + number(report.worst_reference) + " (" +
+         number(report.worst_ratio) + " of the bound)";
+}
+
+}  // namespace sluice
