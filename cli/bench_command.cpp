@@ -1,0 +1,71 @@
+// sluice bench: Sluice beside its rivals on the GPU of this machine.
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "gpu.hpp"
+#include "planning.hpp"
+#include "session.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct BenchFlags {
+  BenchOptions options;
+  PlannerFlags planner;
+  std::optional<int> gpu;
+};
+
+const std::vector<std::string> kSuites = {"square", "wave", "splitk", "llm", "all"};
+const std::vector<std::string> kRivals = {"cublaslt", "cublaslt-best"};
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+Status check_options(const BenchOptions& options) {
+  std::error_code ignored;
+  if (!contains(kSuites, options.suite) && !std::filesystem::is_regular_file(options.suite, ignored))
+    return Error{ErrorCode::not_found, fmt::format("--suite {} is neither a suite nor a file; suites are {}", options.suite, fmt::join(kSuites, ", "))};
+  for (const std::string& rival : options.rivals)
+    if (!contains(kRivals, rival))
+      return Error{ErrorCode::not_found, fmt::format("--against {} is not known; choose from {}", rival, fmt::join(kRivals, ", "))};
+  return Nothing{};
+}
+
+Outcome run_benchmark_command(const BenchFlags& flags, const Session& session) {
+  BenchOptions options = flags.options;
+  options.json = session.json;
+  if (options.rivals == std::vector<std::string>{"none"}) options.rivals.clear();
+  if (Status s = check_options(options); !s) return s.error();
+  const Result<PlanOptions> plan_options = to_plan_options(flags.planner);
+  if (!plan_options) return plan_options.error();
+  options.plan_options = *plan_options;
+  if (flags.gpu)
+    if (Status s = select_gpu(*flags.gpu); !s) return s.error();
+  return run_benchmark(options);
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<BenchFlags>();
+  BenchOptions& options = flags->options;
+  CLI::App* command = add_command<BenchFlags>(app, session, "bench", "Time Sluice beside its rivals on this GPU", flags, &run_benchmark_command);
+  command->add_option("--suite", options.suite, fmt::format("{}, or a file of shapes: CSV m,n,k or JSON lines", fmt::join(kSuites, ", ")))->capture_default_str();
+  command->add_option("--against", options.rivals, fmt::format("{} (first answer, best of 16), separated by commas, or none", fmt::join(kRivals, ", ")))
+      ->delimiter(',');
+  command->add_option("--out", options.out, "A JSON file for every number");
+  command->add_option("--m-min", options.m_min, "Only shapes with at least this many rows");
+  command->add_option("--m-max", options.m_max, "Only shapes with at most this many rows");
+  command->add_option("--shape", options.shape_filter, "Only shapes with this text in MxNxK");
+  command->add_flag("--all-kernels", options.all_kernels, "Time every kernel instead of the rivals: how far is the planner from the best?");
+  command->add_option("--rounds", options.rounds, "Turns of each competitor (default: as many as the seconds allow, 7 at least)");
+  command->add_option("--seconds-per-shape", options.seconds_per_shape, "GPU time to aim at")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--gpu", flags->gpu, "Use this GPU");
+  add_planner_flags(*command, flags->planner);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,50 @@
+// Words on the command line that stand for values of the library.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "sluice/error.hpp"
+#include "sluice/types.hpp"
+
+namespace sluice::cli {
+
+inline constexpr const char* kInputTypes = "bf16, fp16";
+inline constexpr const char* kOutputTypes = "bf16, fp16, fp32";
+inline constexpr const char* kActivations = "none, relu, gelu_tanh, silu";
+inline constexpr const char* kBiases = "none, per_row, per_column";
+inline constexpr const char* kSchedules = "cooperative, pingpong";
+inline constexpr const char* kSchedulers = "one-tile-per-cta, data-parallel";
+inline constexpr const char* kRasters = "along-m, along-n";
+inline constexpr const char* kLayouts = "rc, rr, cc, cr (A's letter, then B's: r row-major, c column-major)";
+
+struct LayoutPair {
+  Layout a;
+  Layout b;
+};
+
+std::optional<LayoutPair> parse_layout_pair(std::string_view text);
+std::optional<DataType> parse_input_type(std::string_view text);
+std::string letters(Layout a, Layout b);
+
+// `text` as a value, or an error that lists the choices.
+template <class T>
+Result<T> choose(const char* flag, const std::string& text, std::optional<T> (*parse)(std::string_view), const char* choices) {
+  if (const std::optional<T> value = parse(text)) return *value;
+  return Error{ErrorCode::invalid_argument, std::string(flag) + " '" + text + "' is not known; choose from " + choices};
+}
+
+// The same for a flag that may be absent: an empty text leaves `target` as it is.
+template <class T, class Target>
+Status choose_into(Target& target, const char* flag, const std::string& text, std::optional<T> (*parse)(std::string_view),
+                   const char* choices) {
+  if (text.empty()) return Nothing{};
+  const Result<T> value = choose(flag, text, parse, choices);
+  if (!value) return value.error();
+  target = *value;
+  return Nothing{};
+}
+
+}  // namespace sluice::cli

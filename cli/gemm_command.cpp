@@ -1,0 +1,227 @@
+// sluice gemm: multiply matrices that lie in .npy files.
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "choices.hpp"
+#include "gemm_inputs.hpp"
+#include "gemm_place.hpp"
+#include "npy.hpp"
+#include "session.hpp"
+#include "sluice/verify.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct GemmFlags {
+  GemmFiles files;
+  PlannerFlags planner;
+  PlaceFlags place;
+  std::string out, plan_file, check, check_file;
+};
+
+// Beyond this many multiply-adds --check takes samples unless told otherwise: the reference does about 10^9 a second and core.
+constexpr double kMostCheckedWholly = 8e9;
+constexpr std::int64_t kSamples = 16384;
+
+// Elements to check, 0 for all; nothing if no check was asked for.
+Result<std::optional<std::int64_t>> samples_to_check(const GemmFlags& flags, const GemmProblem& p) {
+  using Samples = std::optional<std::int64_t>;
+  if (flags.check.empty() && flags.check_file.empty()) return Samples{};
+  if (flags.check.empty() || flags.check == "auto")
+    return Samples{static_cast<double>(p.m) * p.n * p.k * p.batch <= kMostCheckedWholly ? 0 : kSamples};
+  if (flags.check == "all") return Samples{0};
+  std::int64_t samples = 0;
+  const char* end = flags.check.data() + flags.check.size();
+  const auto [stop, problem] = std::from_chars(flags.check.data(), end, samples);
+  if (problem == std::errc{} && stop == end && samples > 0) return Samples{samples};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("--check={} must be a positive number of elements to check, or 'all'", flags.check)};
+}
+
+// A plan from a file must be for this very product, up to what it was promised about pointers: ours are aligned to 16 bytes.
+Result<Plan> read_plan(const std::string& path, const GemmProblem& wanted) {
+  const Result<std::string> text = read_text_file(path);
+  if (!text) return text.error();
+  Result<Plan> read = plan_from_json(*text);
+  if (!read) return Error{read.error().code, path + ": " + read.error().message};
+  GemmProblem planned = read->problem;
+  planned.alignment_a_bytes = wanted.alignment_a_bytes;
+  planned.alignment_b_bytes = wanted.alignment_b_bytes;
+  planned.alignment_d_bytes = wanted.alignment_d_bytes;
+  if (planned == wanted) return read;
+  std::string difference = fmt::format("it is for {}, the files make {}", describe(planned), describe(wanted));
+  if (describe(planned) == describe(wanted))
+    difference = "its leading dimensions, batch strides, alpha or beta differ from those of the files and flags";
+  return Error{ErrorCode::invalid_argument, fmt::format("{}: the plan does not fit: {}", path, difference)};
+}
+
+Status check_output_path(const GemmFlags& flags) {
+  if (!flags.check_file.empty()) {
+    if (flags.out.empty()) return Nothing{};
+    return Error{ErrorCode::invalid_argument, "--check-file computes nothing, so -o has nothing to write; leave one of them out"};
+  }
+  if (flags.out.empty()) {
+    if (!flags.check.empty()) return Nothing{};
+    return Error{ErrorCode::invalid_argument, "the result has nowhere to go; pass -o D.npy, or --check to only verify it"};
+  }
+  const std::filesystem::path parent = std::filesystem::path(flags.out).parent_path();
+  std::error_code ignored;
+  if (parent.empty() || std::filesystem::is_directory(parent, ignored)) return Nothing{};
+  return Error{ErrorCode::not_found, fmt::format("cannot write {}: {} is not a folder", flags.out, parent.string())};
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
+// A non-finite number has no place in JSON.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value)); }
+
+Json to_entry(const VerifyReport& report) {
+  Json entry = {{"ok", report.ok()},
+                {"checked", report.checked},
+                {"wrong", report.wrong},
+                {"not_a_number", report.not_a_number},
+                {"worst_ratio", number(report.worst_ratio)}};
+  if (report.worst_row >= 0)
+    entry["worst"] = {{"row", report.worst_row},
+                      {"column", report.worst_column},
+                      {"batch", report.worst_batch},
+                      {"got", number(report.worst_got)},
+                      {"reference", number(report.worst_reference)}};
+  return entry;
+}
+
+// What is said of a run, line by line and as JSON at once.
+struct Answer {
+  Json json = Json::object();
+  bool as_json = false;
+
+  void say(const std::string& line) const {
+    if (!as_json) fmt::print("{}\n", line);
+  }
+};
+
+void say_inputs(const GemmInputs& inputs, Answer& answer) {
+  for (const std::string& line : inputs.lines) answer.say(line);
+  for (const std::string& warning : inputs.warnings) fmt::print(stderr, "sluice: warning: {}\n", warning);
+  answer.say(fmt::format("D    {}", describe(inputs.problem)));
+  answer.json["problem"] = describe(inputs.problem);
+  answer.json["shape"] = inputs.shape_d;
+  answer.json["type"] = sluice::to_string(inputs.problem.type_d);
+  answer.json["inputs"] = inputs.lines;
+  answer.json["warnings"] = inputs.warnings;
+}
+
+void say_run(const Plan& plan, const Place& place, const GemmRun& run, Answer& answer) {
+  const bool computes = plan.grid_ctas > 0;
+  answer.say(fmt::format("plan {}, made for {} ({})", computes ? name(plan.kernel) : "nothing to compute", plan.device.name, place.device.why));
+  const double tflops = run.seconds > 0 ? flops(plan.problem) / run.seconds / 1e12 : 0;
+  std::string line = fmt::format("ran  {}: {}", place.text, duration_text(run.seconds));
+  if (place.on_gpu)
+    line += fmt::format(", {:.1f} TFLOP/s (mean of {} launches; predicted {:.2f} us)", tflops, run.launches, plan.predicted.total_us);
+  else
+    line += fmt::format(", {:.2f} GFLOP/s", 1e3 * tflops);
+  answer.say(line);
+  answer.json["ran_on"] = place.on_gpu ? "gpu" : "cpu";
+  answer.json["where"] = place.text;
+  answer.json["device"] = plan.device.name;
+  answer.json["kernel"] = computes ? Json(name(plan.kernel)) : Json(nullptr);
+  answer.json["seconds"] = run.seconds;
+  answer.json["tflops"] = tflops;
+  answer.json["plan"] = parse_json(to_json(plan));
+}
+
+Result<std::vector<std::byte>> compute(const GemmFlags& flags, const GemmInputs& inputs, Answer& answer) {
+  const Result<Place> place = choose_place(flags.place);
+  if (!place) return place.error();
+  Result<PlanOptions> options = to_plan_options(flags.planner);
+  if (!options) return options.error();
+  options->keep_candidates = false;
+  Result<Plan> chosen =
+      flags.plan_file.empty() ? plan(inputs.problem, place->device.spec, *options) : read_plan(flags.plan_file, inputs.problem);
+  if (!chosen) return chosen.error();
+  Place shown = *place;
+  if (!flags.plan_file.empty()) shown.device.why = "from " + flags.plan_file;
+  Result<GemmRun> run = multiply(*chosen, inputs, *place, flags.place.threads);
+  if (!run) return run.error();
+  say_run(*chosen, shown, *run, answer);
+  return std::move(run->d);
+}
+
+Outcome multiply_files(const GemmFlags& flags, const Session& session) {
+  if (Status s = check_output_path(flags); !s) return s.error();
+  const Result<GemmInputs> inputs = read_gemm_inputs(flags.files);
+  if (!inputs) return inputs.error();
+  const auto samples = samples_to_check(flags, inputs->problem);
+  if (!samples) return samples.error();
+  Answer answer{.as_json = session.json};
+  say_inputs(*inputs, answer);
+
+  Result<std::vector<std::byte>> d = flags.check_file.empty() ? compute(flags, *inputs, answer)
+                                                              : read_result(flags.check_file, *inputs, flags.files.bf16_as_uint16);
+  if (!d) return d.error();
+  if (!flags.out.empty()) {
+    if (Status s = write_npy(flags.out, inputs->problem.type_d, inputs->shape_d, *d); !s) return s.error();
+    answer.say("wrote " + flags.out);
+    answer.json["output"] = flags.out;
+  }
+  int exit_code = 0;
+  if (*samples) {
+    const Result<VerifyReport> report = verify(inputs->problem, arguments_of(*inputs, *d), inputs->c.data(), **samples);
+    if (!report) return report.error();
+    answer.say("check " + to_string(*report));
+    answer.json["check"] = to_entry(*report);
+    if (!report->ok()) {
+      fmt::print(stderr, "sluice: the result is wrong: {}\n", to_string(*report));
+      exit_code = kExitFailure;
+    }
+  }
+  if (session.json) print_json(answer.json);
+  return exit_code;
+}
+
+void add_file_options(CLI::App& command, GemmFlags& flags) {
+  GemmFiles& files = flags.files;
+  command.add_option("A", files.a, "A, [m, k] or [batch, m, k], in bf16, float16, float32 or float64")->required();
+  command.add_option("B", files.b, "B, [k, n] or [batch, k, n]")->required();
+  command.add_option("-C,--c", files.c, "C, [m, n] or [batch, m, n]; --beta is 1 unless given");
+  command.add_option("--bias", files.bias, "Bias, one dimension");
+  command.add_option("--bias-kind", files.bias_kind, "per_row (m elements) or per_column (n elements)")->capture_default_str();
+  command.add_option("-o,--output", flags.out, "Where D goes");
+  command.add_flag("--transpose-a,--a-is-km", files.a_is_transposed, "A's file holds [k, m]");
+  command.add_flag("--transpose-b,--b-is-nk", files.b_is_transposed, "B's file holds [n, k]");
+  command.add_flag("--bf16-as-uint16", files.bf16_as_uint16, "Files of uint16 hold the bits of bf16 numbers");
+  command.add_option("--type", files.type, fmt::format("Multiply as {} (default: the 16-bit type of A or B, else bf16)", kInputTypes));
+  command.add_option("--out-type", files.out_type, fmt::format("Type of D: {} (default: as multiplied)", kOutputTypes));
+  add_epilogue_flags(command, files.epilogue);
+}
+
+}  // namespace
+
+void add_gemm_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<GemmFlags>();
+  CLI::App* command = add_command<GemmFlags>(
+      app, session, "gemm", "Multiply .npy matrices: D = activation(alpha A B + beta C + bias), on a Hopper GPU if there is one, else on the CPU",
+      flags, &multiply_files);
+  add_file_options(*command, *flags);
+  // A flag takes a value only behind '=': a file name behind it stays a file name.
+  command->add_flag("--check{auto}", flags->check,
+                    "Verify D elementwise in double precision; --check=1000 that many elements, --check=all every one however long it takes");
+  command->add_option("--check-file", flags->check_file, "Compute nothing: verify the D in this file");
+  CLI::Option* plan_file = command->add_option("--plan-file", flags->plan_file, "Use the plan in this file (of `sluice plan --json`)");
+  CLI::Option* cpu = command->add_flag("--cpu", flags->place.cpu, "Compute on the CPU, tile by tile as planned");
+  command->add_option("--gpu", flags->place.gpu, "Compute on this GPU")->excludes(cpu);
+  command->add_option("--threads", flags->place.threads, "CPU threads (default: all cores)")->check(CLI::Range(1, 4096));
+  add_device_flag(*command, flags->place.device);
+  add_planner_flags(*command, flags->planner);
+  command->get_option("--device")->excludes(plan_file);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,37 @@
+// The operands of `sluice gemm`: files read, their shapes matched, converted to the types of the product.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planning.hpp"
+#include "sluice/problem.hpp"
+
+namespace sluice::cli {
+
+struct GemmFiles {
+  std::string a, b, c, bias;  // paths; c and bias may be empty
+  bool a_is_transposed = false;
+  bool b_is_transposed = false;
+  bool bf16_as_uint16 = false;
+  std::string type, out_type;  // empty: from the files
+  std::string bias_kind = "per_column";
+  EpilogueFlags epilogue;
+};
+
+struct GemmInputs {
+  GemmProblem problem;  // validated
+  std::vector<std::byte> a, b, c, bias;
+  std::vector<std::int64_t> shape_d;
+  std::vector<std::string> lines;     // what was read, one line a file
+  std::vector<std::string> warnings;  // what the user may not have meant
+};
+
+Result<GemmInputs> read_gemm_inputs(const GemmFiles& files);
+
+// An existing D, for checking it.
+Result<std::vector<std::byte>> read_result(const std::string& path, const GemmInputs& inputs, bool bf16_as_uint16);
+
+}  // namespace sluice::cli

@@ -1,0 +1,32 @@
+// The GPUs of this machine, for a tool that holds its matrices in host memory. gpu_cuda.cpp and gpu_none.cpp implement it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "bench/bench.hpp"
+#include "sluice/error.hpp"
+#include "sluice/plan.hpp"
+#include "sluice/run.hpp"
+
+namespace sluice::cli {
+
+Result<int> gpu_count();  // an error says why none can be used
+Status select_gpu(int index);
+
+struct OperandBytes {
+  std::size_t a = 0, b = 0, c = 0, d = 0, bias = 0;
+};
+
+struct GpuRun {
+  double microseconds = 0;  // of one launch, in the mean of `launches` behind one another
+  int launches = 0;
+};
+
+// Copies the operands to the current GPU, runs the plan, copies D back. D starts as NaN there.
+Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host_arguments, const OperandBytes& bytes);
+
+// run_bench() on the current GPU: its exit code, or why there is none.
+Result<int> run_benchmark(const BenchOptions& options);
+
+}  // namespace sluice::cli

@@ -1,0 +1,140 @@
+// A build with CUDA: device memory, copies and timing through the CUDA runtime.
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+
+#include <cuda_runtime_api.h>
+#include <fmt/core.h>
+
+#include "gpu.hpp"
+
+namespace sluice::cli {
+namespace {
+
+constexpr double kTimedMicroseconds = 200'000;  // launches behind one another for about this long
+constexpr int kMostLaunches = 50;
+
+Status check(cudaError_t code, const char* what) {
+  if (code == cudaSuccess) return Nothing{};
+  return Error{ErrorCode::cuda, fmt::format("{}: {} ({})", what, cudaGetErrorString(code), cudaGetErrorName(code))};
+}
+
+struct FreeOnGpu {
+  void operator()(void* memory) const { cudaFree(memory); }
+};
+using GpuMemory = std::unique_ptr<void, FreeOnGpu>;
+
+struct DestroyStream {
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+};
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+using StreamOwner = std::unique_ptr<CUstream_st, DestroyStream>;
+using EventOwner = std::unique_ptr<CUevent_st, DestroyEvent>;
+
+Result<GpuMemory> allocate(std::size_t bytes) {
+  if (bytes == 0) return GpuMemory{};
+  void* memory = nullptr;
+  if (Status s = check(cudaMalloc(&memory, bytes), "allocating GPU memory"); !s)
+    return Error{s.error().code, fmt::format("{}: {} bytes asked for", s.error().message, bytes)};
+  return GpuMemory(memory);
+}
+
+Result<GpuMemory> copy_to_gpu(const void* host, std::size_t bytes) {
+  Result<GpuMemory> memory = allocate(host == nullptr ? 0 : bytes);
+  if (!memory || !*memory) return memory;
+  if (Status s = check(cudaMemcpy(memory->get(), host, bytes, cudaMemcpyHostToDevice), "copying to the GPU"); !s) return s.error();
+  return memory;
+}
+
+struct Timing {
+  StreamOwner stream;
+  EventOwner begin, end;
+};
+
+Result<Timing> make_timing() {
+  cudaStream_t stream = nullptr;
+  cudaEvent_t begin = nullptr, end = nullptr;
+  if (Status s = check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream"); !s) return s.error();
+  Timing timing{.stream = StreamOwner(stream), .begin = {}, .end = {}};
+  if (Status s = check(cudaEventCreate(&begin), "creating an event"); !s) return s.error();
+  timing.begin.reset(begin);
+  if (Status s = check(cudaEventCreate(&end), "creating an event"); !s) return s.error();
+  timing.end.reset(end);
+  return timing;
+}
+
+// Milliseconds that `launches` runs take.
+Result<float> time_launches(const Plan& plan, const GemmArguments& arguments, void* workspace, const Timing& timing, int launches) {
+  cudaStream_t stream = timing.stream.get();
+  if (Status s = check(cudaEventRecord(timing.begin.get(), stream), "recording an event"); !s) return s.error();
+  for (int i = 0; i < launches; ++i)
+    if (Status s = run(plan, arguments, workspace, plan.workspace_bytes, stream); !s) return s.error();
+  if (Status s = check(cudaEventRecord(timing.end.get(), stream), "recording an event"); !s) return s.error();
+  if (Status s = check(cudaStreamSynchronize(stream), "running the kernel"); !s) return s.error();
+  float milliseconds = 0;
+  if (Status s = check(cudaEventElapsedTime(&milliseconds, timing.begin.get(), timing.end.get()), "reading the time"); !s) return s.error();
+  return milliseconds;
+}
+
+}  // namespace
+
+Result<int> gpu_count() {
+  int count = 0;
+  if (Status s = check(cudaGetDeviceCount(&count), "looking for GPUs"); !s) return s.error();
+  return count;
+}
+
+Status select_gpu(int index) {
+  const Result<int> count = gpu_count();
+  if (!count) return count.error();
+  if (index < 0 || index >= *count)
+    return Error{ErrorCode::invalid_argument, fmt::format("GPU {} is not here; there are {}, numbered from 0", index, *count)};
+  return check(cudaSetDevice(index), "selecting the GPU");
+}
+
+Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const OperandBytes& bytes) {
+  GpuMemory a, b, c, d, bias, workspace;
+  struct Upload {
+    GpuMemory& target;
+    const void* host;
+    std::size_t bytes;
+  };
+  for (const Upload& upload : {Upload{a, host.a, bytes.a}, {b, host.b, bytes.b}, {c, host.c, bytes.c}, {bias, host.bias, bytes.bias}}) {
+    Result<GpuMemory> memory = copy_to_gpu(upload.host, upload.bytes);
+    if (!memory) return memory.error();
+    upload.target = std::move(*memory);
+  }
+  Result<GpuMemory> d_memory = allocate(bytes.d), workspace_memory = allocate(plan.workspace_bytes);
+  if (!d_memory) return d_memory.error();
+  if (!workspace_memory) return workspace_memory.error();
+  d = std::move(*d_memory);
+  workspace = std::move(*workspace_memory);
+  // All bits set is NaN in every output type: an element that no kernel writes shows.
+  if (d)
+    if (Status s = check(cudaMemset(d.get(), 0xff, bytes.d), "filling D"); !s) return s.error();
+  if (Status s = check(cudaDeviceSynchronize(), "copying to the GPU"); !s) return s.error();
+
+  const Result<Timing> timing = make_timing();
+  if (!timing) return timing.error();
+  const GemmArguments arguments{.a = a.get(), .b = b.get(), .c = c.get(), .d = d.get(), .bias = bias.get()};
+  const Result<float> first_ms = time_launches(plan, arguments, workspace.get(), *timing, 1);  // loads the kernel
+  if (!first_ms) return first_ms.error();
+  const Result<float> second_ms = time_launches(plan, arguments, workspace.get(), *timing, 1);
+  if (!second_ms) return second_ms.error();
+  const double second_us = std::max(1.0, 1e3 * static_cast<double>(*second_ms));
+  const int launches = std::clamp(static_cast<int>(kTimedMicroseconds / second_us), 1, kMostLaunches);
+  const Result<float> total_ms = time_launches(plan, arguments, workspace.get(), *timing, launches);
+  if (!total_ms) return total_ms.error();
+  if (d)
+    if (Status s = check(cudaMemcpy(host.d, d.get(), bytes.d, cudaMemcpyDeviceToHost), "copying D from the GPU"); !s) return s.error();
+  return GpuRun{.microseconds = 1e3 * static_cast<double>(*total_ms) / launches, .launches = launches};
+}
+
+Result<int> run_benchmark(const BenchOptions& options) {
+  if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
+  return run_bench(options);
+}
+
+}  // namespace sluice::cli

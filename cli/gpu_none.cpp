@@ -1,0 +1,16 @@
+// A build without CUDA.
+#include "gpu.hpp"
+
+namespace sluice::cli {
+namespace {
+
+Error no_cuda() { return {ErrorCode::unsupported, "this build of Sluice has no CUDA kernels; configure with -DSLUICE_CUDA=ON"}; }
+
+}  // namespace
+
+Result<int> gpu_count() { return no_cuda(); }
+Status select_gpu(int) { return no_cuda(); }
+Result<GpuRun> run_on_gpu(const Plan&, const GemmArguments&, const OperandBytes&) { return no_cuda(); }
+Result<int> run_benchmark(const BenchOptions&) { return no_cuda(); }
+
+}  // namespace sluice::cli

@@ -1,0 +1,85 @@
+// sluice: plan, look at and run matrix products.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "session.hpp"
+#include "sluice/run.hpp"
+#include "sluice/version.hpp"
+
+namespace sluice::cli {
+namespace {
+
+Outcome show_version(const Session& session) {
+  if (session.json)
+    print_json({{"name", "sluice"}, {"version", version()}, {"built_with_cuda", built_with_cuda()}});
+  else
+    fmt::print("sluice {} ({})\n", version(), built_with_cuda() ? "with CUDA kernels" : "without CUDA kernels");
+  return 0;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+  return names;
+}
+
+// CLI11 says what is wrong with the command line; we add the way out.
+Error usage_error(const CLI::App& app, const CLI::ParseError& problem, int argc, char** argv) {
+  const std::vector<std::string> names = command_names(app);
+  const std::string known = fmt::format("commands are {}", fmt::join(names, ", "));
+  const char* const* command = std::find_if(argv + 1, argv + argc, [](const char* word) { return word[0] != '-'; });
+  if (command == argv + argc) return {ErrorCode::invalid_argument, fmt::format("{}; {}; see `sluice --help`", problem.what(), known)};
+  if (std::find(names.begin(), names.end(), *command) == names.end())
+    return {ErrorCode::invalid_argument, fmt::format("no command is called '{}'; {}", *command, known)};
+  return {ErrorCode::invalid_argument, fmt::format("{}; see `sluice {} --help`", problem.what(), *command)};
+}
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app{"Sluice multiplies matrices on NVIDIA Hopper GPUs without leaving multiprocessors idle.", "sluice"};
+  Session session;
+  // Read ahead of the parser, so that a command line it refuses is answered in JSON too.
+  session.json = std::any_of(argv + 1, argv + argc, [](const char* word) { return std::strcmp(word, "--json") == 0; });
+  bool wants_version = false;
+  app.add_flag("--version", wants_version, "Print the version");
+  app.add_flag("--json", session.json, "Print the answer (and any error) as JSON on stdout");
+  app.require_subcommand(0, 1);
+
+  add_devices_command(app, session);
+  add_list_command(app, session);
+  add_plan_command(app, session);
+  add_explain_command(app, session);
+  add_simulate_command(app, session);
+  add_gemm_command(app, session);
+  add_bench_command(app, session);
+
+  try {
+    app.parse(argc, argv);
+    if (wants_version) session.action = [&session] { return show_version(session); };
+    if (!session.action) throw CLI::RequiredError("a command");
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& problem) {
+    return report(usage_error(app, problem, argc, argv), session.json);
+  }
+  const Outcome outcome = session.action();
+  return outcome ? *outcome : report(outcome.error(), session.json);
+}
+
+}  // namespace
+}  // namespace sluice::cli
+
+int main(int argc, char** argv) {
+  try {
+    return sluice::cli::run_command_line(argc, argv);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "sluice: out of host memory; the matrices and their result must fit in it\n");
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "sluice: {}\n", problem.what());
+  }
+  return sluice::cli::kExitFailure;
+}

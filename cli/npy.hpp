@@ -1,0 +1,35 @@
+// Files of numpy arrays, formats 1.0, 2.0 and 3.0: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/error.hpp"
+#include "sluice/types.hpp"
+
+namespace sluice::cli {
+
+enum class NpyType { bf16, fp16, fp32, fp64 };
+
+const char* to_string(NpyType type);
+int size_bytes(NpyType type);
+
+struct NpyArray {
+  NpyType type = NpyType::fp32;
+  bool fortran_order = false;
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> data;
+};
+
+std::string shape_text(const std::vector<std::int64_t>& shape);  // "(2, 3)"
+
+// numpy has no bf16. ml_dtypes (JAX, and PyTorch by way of it) writes it as '<V2', which reads as bf16 here. Others keep its bits in
+// uint16, which could be anything: they must say so with `bf16_as_uint16`.
+Result<NpyArray> read_npy(const std::string& path, bool bf16_as_uint16);
+
+// In C order.
+Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, const std::vector<std::byte>& data);
+
+}  // namespace sluice::cli

@@ -1,0 +1,152 @@
+#include "planning.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "choices.hpp"
+#include "session.hpp"
+#include "sluice/run.hpp"
+
+namespace sluice::cli {
+namespace {
+
+constexpr const char* kDefaultDevice = "h200";
+
+bool is_file_name(const std::string& text) { return text.find('/') != std::string::npos || text.ends_with(".json"); }
+
+Status check_finite(const char* flag, float value) {
+  if (std::isfinite(value)) return Nothing{};
+  return Error{ErrorCode::invalid_argument, fmt::format("{} = {} is not finite; pass a number that fp32 can hold", flag, value)};
+}
+
+}  // namespace
+
+void add_planner_flags(CLI::App& command, PlannerFlags& flags) {
+  const std::string group = "Restrict the planner";
+  command.add_option("--schedule", flags.schedule, fmt::format("Only kernels of this schedule: {}", kSchedules))->group(group);
+  command.add_option("--scheduler", flags.scheduler, fmt::format("How tiles are dealt to workers: {}", kSchedulers))->group(group);
+  command.add_option("--raster", flags.raster, fmt::format("Direction in which cohorts of tiles advance: {}", kRasters))->group(group);
+  command.add_option("--tile-m", flags.tile_m, "Only kernels with tiles of this many rows")->check(CLI::PositiveNumber)->group(group);
+  command.add_option("--tile-n", flags.tile_n, "Only kernels with tiles of this many columns")->check(CLI::PositiveNumber)->group(group);
+  command.add_option("--kernel", flags.kernel, "Only this kernel (see `sluice list`)")->group(group);
+}
+
+Result<PlanOptions> to_plan_options(const PlannerFlags& flags) {
+  PlanOptions options{.kernel_name = flags.kernel, .tile_m = flags.tile_m, .tile_n = flags.tile_n};
+  if (Status s = choose_into(options.schedule, "--schedule", flags.schedule, &parse_kernel_schedule, kSchedules); !s) return s.error();
+  if (Status s = choose_into(options.scheduler, "--scheduler", flags.scheduler, &parse_scheduler, kSchedulers); !s) return s.error();
+  if (Status s = choose_into(options.raster, "--raster", flags.raster, &parse_rasterization, kRasters); !s) return s.error();
+  const auto named = [&](const KernelConfig& kernel) { return name(kernel) == flags.kernel; };
+  if (!flags.kernel.empty() && std::none_of(kernel_list().begin(), kernel_list().end(), named))
+    return Error{ErrorCode::not_found, fmt::format("no kernel is called '{}'; `sluice list` shows the {} kernels of this build", flags.kernel,
+                                                   kernel_list().size())};
+  return options;
+}
+
+void add_epilogue_flags(CLI::App& command, EpilogueFlags& flags) {
+  command.add_option("--alpha", flags.alpha, "Scale of A B")->capture_default_str();
+  command.add_option("--beta", flags.beta, "Scale of C; 0 never reads C. Default: 0, and 1 where a C is given");
+  command.add_option("--activation", flags.activation, fmt::format("Applied to the result: {}", kActivations))->capture_default_str();
+}
+
+Result<Epilogue> to_epilogue(const EpilogueFlags& flags, Bias bias) {
+  Epilogue epilogue{.alpha = flags.alpha, .beta = flags.beta.value_or(0.0f), .bias = bias};
+  if (Status s = check_finite("--alpha", flags.alpha); !s) return s.error();
+  if (Status s = check_finite("--beta", epilogue.beta); !s) return s.error();
+  if (Status s = choose_into(epilogue.activation, "--activation", flags.activation, &parse_activation, kActivations); !s) return s.error();
+  return epilogue;
+}
+
+void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
+  command.add_option("--m", flags.m, "Rows of A and D")->required(required);
+  command.add_option("--n", flags.n, "Columns of B and D")->required(required);
+  command.add_option("--k", flags.k, "Columns of A, rows of B")->required(required);
+  command.add_option("--batch", flags.batch, "Matrices in the batch")->capture_default_str();
+  command.add_option("--type", flags.type, fmt::format("Type of A and B: {}", kInputTypes))->capture_default_str();
+  command.add_option("--out-type", flags.out_type, fmt::format("Type of C, D and bias: {} (default: as A and B)", kOutputTypes));
+  command.add_option("--layout", flags.layout, fmt::format("Layouts of A and B: {}", kLayouts))->capture_default_str();
+  command.add_option("--lda", flags.lda, "Leading dimension of A in elements (default: dense)");
+  command.add_option("--ldb", flags.ldb, "Leading dimension of B in elements (default: dense)");
+  command.add_option("--ldc", flags.ldc, "Leading dimension of C in elements (default: dense)");
+  command.add_option("--ldd", flags.ldd, "Leading dimension of D in elements (default: dense)");
+  command.add_option("--alignment-a", flags.alignment_a, "Alignment of the pointer to A in bytes")->capture_default_str();
+  command.add_option("--alignment-b", flags.alignment_b, "Alignment of the pointer to B in bytes")->capture_default_str();
+  command.add_option("--alignment-d", flags.alignment_d, "Alignment of the pointers to C, D and bias in bytes")->capture_default_str();
+  command.add_option("--bias", flags.bias, fmt::format("Bias: {}", kBiases))->capture_default_str();
+  add_epilogue_flags(command, flags.epilogue);
+}
+
+Result<GemmProblem> to_problem(const ProblemFlags& flags) {
+  GemmProblem problem{.m = flags.m, .n = flags.n, .k = flags.k, .batch = flags.batch};
+  if (Status s = choose_into(problem.type_ab, "--type", flags.type, &parse_input_type, kInputTypes); !s) return s.error();
+  problem.type_d = problem.type_ab;
+  if (Status s = choose_into(problem.type_d, "--out-type", flags.out_type, &parse_data_type, kOutputTypes); !s) return s.error();
+  const Result<LayoutPair> layouts = choose("--layout", flags.layout, &parse_layout_pair, kLayouts);
+  if (!layouts) return layouts.error();
+  problem.layout_a = layouts->a;
+  problem.layout_b = layouts->b;
+  problem.lda = flags.lda;
+  problem.ldb = flags.ldb;
+  problem.ldc = flags.ldc;
+  problem.ldd = flags.ldd;
+  problem.alignment_a_bytes = flags.alignment_a;
+  problem.alignment_b_bytes = flags.alignment_b;
+  problem.alignment_d_bytes = flags.alignment_d;
+  const Result<Bias> bias = choose("--bias", flags.bias, &parse_bias, kBiases);
+  if (!bias) return bias.error();
+  const Result<Epilogue> epilogue = to_epilogue(flags.epilogue, *bias);
+  if (!epilogue) return epilogue.error();
+  problem.epilogue = *epilogue;
+  return validate(problem);
+}
+
+void add_device_flag(CLI::App& command, std::string& device) {
+  command.add_option("--device", device,
+                     "The GPU to plan for: a name (see `sluice devices`), a .json file, or 'current'. Default: the current GPU if it is a "
+                     "Hopper, else h200");
+}
+
+Result<ChosenDevice> choose_device(const std::string& text) {
+  if (text.empty()) {
+    if (Result<DeviceSpec> current = current_device()) return ChosenDevice{*current, "the current GPU"};
+    Result<DeviceSpec> device = find_device(kDefaultDevice);
+    if (!device) return device.error();
+    return ChosenDevice{*device, built_with_cuda() ? "built in; there is no Hopper GPU here" : "built in; this build has no CUDA kernels"};
+  }
+  if (text == "current") {
+    Result<DeviceSpec> current = current_device();
+    if (!current) return current.error();
+    return ChosenDevice{*current, "the current GPU"};
+  }
+  if (is_file_name(text)) {
+    const Result<std::string> json = read_text_file(text);
+    if (!json) return json.error();
+    Result<DeviceSpec> device = device_from_json(*json);
+    if (!device) return Error{device.error().code, text + ": " + device.error().message};
+    return ChosenDevice{*device, "from " + text};
+  }
+  Result<DeviceSpec> device = find_device(text);
+  if (!device) return Error{device.error().code, device.error().message + ", 'current', or the path of a .json file"};
+  return ChosenDevice{*device, "built in"};
+}
+
+std::string device_line(const ChosenDevice& device) {
+  return fmt::format("device {}: {} SMs ({})", device.spec.name, device.spec.sm_count, device.why);
+}
+
+Result<PlannedProblem> make_plan(const PlanningFlags& flags, bool keep_candidates) {
+  const Result<GemmProblem> problem = to_problem(flags.problem);
+  if (!problem) return problem.error();
+  Result<PlanOptions> options = to_plan_options(flags.planner);
+  if (!options) return options.error();
+  options->keep_candidates = keep_candidates;
+  const Result<ChosenDevice> device = choose_device(flags.device);
+  if (!device) return device.error();
+  Result<Plan> made = plan(*problem, device->spec, *options);
+  if (!made) return made.error();
+  return PlannedProblem{std::move(*made), device_line(*device)};
+}
+
+}  // namespace sluice::cli

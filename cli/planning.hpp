@@ -1,0 +1,64 @@
+// The flags that describe a problem, a device and the freedom the planner has, and what they mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "sluice/device.hpp"
+#include "sluice/plan.hpp"
+#include "sluice/problem.hpp"
+
+namespace sluice::cli {
+
+// What the planner may choose from. `plan`, `explain`, `simulate` and `gemm` share them.
+struct PlannerFlags {
+  std::string schedule, scheduler, raster, kernel;
+  int tile_m = 0, tile_n = 0;
+};
+void add_planner_flags(CLI::App& command, PlannerFlags& flags);
+Result<PlanOptions> to_plan_options(const PlannerFlags& flags);
+
+struct EpilogueFlags {
+  float alpha = 1;
+  std::optional<float> beta;  // 0 unless given
+  std::string activation = "none";
+};
+void add_epilogue_flags(CLI::App& command, EpilogueFlags& flags);
+Result<Epilogue> to_epilogue(const EpilogueFlags& flags, Bias bias);
+
+struct ProblemFlags {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  std::string type = "bf16", out_type, layout = "rc", bias = "none";
+  std::int64_t lda = kPacked, ldb = kPacked, ldc = kPacked, ldd = kPacked;
+  int alignment_a = 16, alignment_b = 16, alignment_d = 16;
+  EpilogueFlags epilogue;
+};
+// `required`: whether --m, --n and --k must be there (not when the problem may come from a file).
+void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required);
+Result<GemmProblem> to_problem(const ProblemFlags& flags);
+
+struct ChosenDevice {
+  DeviceSpec spec;
+  std::string why;  // in words: where it comes from
+};
+// --device: the name of a built-in device, a .json file, or "current". Empty: the current GPU if it can run the kernels, else h200.
+Result<ChosenDevice> choose_device(const std::string& text);
+void add_device_flag(CLI::App& command, std::string& device);
+
+// All that `plan`, `explain` and `simulate` have in common.
+struct PlanningFlags {
+  ProblemFlags problem;
+  PlannerFlags planner;
+  std::string device;
+};
+struct PlannedProblem {
+  Plan plan;
+  std::string device_line;  // "device h200: 132 SMs (built in; ...)"
+};
+Result<PlannedProblem> make_plan(const PlanningFlags& flags, bool keep_candidates);
+std::string device_line(const ChosenDevice& device);
+
+}  // namespace sluice::cli
