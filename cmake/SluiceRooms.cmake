@@ -18,7 +18,11 @@ target_include_directories(sluice_public INTERFACE ${PROJECT_SOURCE_DIR}/include
 # object library sluice_room_NAME that becomes part of libsluice.
 function(sluice_room name)
   cmake_parse_arguments(room "" "" "KNOWS;LINKS" ${ARGN})
-  file(GLOB room_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  set(patterns ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(SLUICE_CUDA)
+    list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${name}/*.cu)
+  endif()
+  file(GLOB room_sources CONFIGURE_DEPENDS ${patterns})
   set(visible ${PROJECT_BINARY_DIR}/rooms/${name})
   file(MAKE_DIRECTORY ${visible})
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src/${name} ${visible}/${name} SYMBOLIC)

@@ -7,28 +7,23 @@ namespace sluice {
 
 enum class LayoutSet { rc, all };
 
-// The n-th member of a layout set: rc, rr, cc, cr.
-constexpr int layout_count(LayoutSet set) { return set == LayoutSet::rc ? 1 : 4; }
-constexpr KernelConfig with_layout(KernelConfig config, int index) {
-  config.layout_a = index < 2 ? Layout::row_major : Layout::column_major;
-  config.layout_b = index % 2 == 0 ? Layout::column_major : Layout::row_major;
+// A line's configuration for one type and the n-th layout of a set: rc, rr, cc, cr.
+constexpr KernelConfig with_type_and_layout(KernelConfig config, DataType type, int layout_index) {
+  config.type_ab = type;
+  config.layout_a = layout_index < 2 ? Layout::row_major : Layout::column_major;
+  config.layout_b = layout_index % 2 == 0 ? Layout::column_major : Layout::row_major;
   return config;
 }
 
 // One line of kernel_list.def: all its types and layouts.
 template <LayoutSet set, KernelConfig config, class F>
 constexpr void for_each_kernel_of_line(F&& f) {
-  constexpr auto with_type = [](DataType type) {
-    KernelConfig typed = config;
-    typed.type_ab = type;
-    return typed;
-  };
   const auto each_layout = [&]<DataType type>() {
-    f.template operator()<with_layout(with_type(type), 0)>();
+    f.template operator()<with_type_and_layout(config, type, 0)>();
     if constexpr (set == LayoutSet::all) {
-      f.template operator()<with_layout(with_type(type), 1)>();
-      f.template operator()<with_layout(with_type(type), 2)>();
-      f.template operator()<with_layout(with_type(type), 3)>();
+      f.template operator()<with_type_and_layout(config, type, 1)>();
+      f.template operator()<with_type_and_layout(config, type, 2)>();
+      f.template operator()<with_type_and_layout(config, type, 3)>();
     }
   };
   each_layout.template operator()<DataType::bf16>();

@@ -55,6 +55,12 @@ constexpr int chunk_q(const KernelConfig& c, int output_bytes) {
   return largest_power_of_two_divisor(tile_q(c), kSwizzleBytes / output_bytes);
 }
 
+// The boxes of D in which the copy engine stores a chunk (swapped fp32 chunks are two boxes side by side).
+constexpr int store_box_rows(const KernelConfig& c, int output_bytes) { return swapped(c) ? chunk_q(c, output_bytes) : kWgmmaRows; }
+constexpr int store_box_columns(const KernelConfig& c, int output_bytes) {
+  return swapped(c) ? kSwizzleBytes / output_bytes : chunk_q(c, output_bytes);
+}
+
 constexpr int operand_bytes_p(const KernelConfig& c) { return tile_p(c) * c.tile_k * size_bytes(c.type_ab); }
 constexpr int operand_bytes_q(const KernelConfig& c) { return tile_q(c) * c.tile_k * size_bytes(c.type_ab); }
 constexpr int stage_bytes(const KernelConfig& c) { return operand_bytes_p(c) + operand_bytes_q(c); }

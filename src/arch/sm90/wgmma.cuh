@@ -1,0 +1,185 @@
+// wgmma: a warpgroup multiplies 64 rows of P by `columns` of Q over 16 elements of K, both in shared memory, into registers.
+// PTX ISA 8.x, "Asynchronous Warpgroup Level Matrix Instructions"; descriptors as in its "Matrix Descriptor Format".
+#pragma once
+
+#include "sluice/types.hpp"
+
+#include "arch/sm90/device.cuh"
+#include "arch/sm90/shared_memory.cuh"
+
+namespace sluice::arch {
+
+inline constexpr int kWgmmaDepthElems = 16;
+
+// Which way an operand lies in shared memory, as wgmma's transpose immediates encode it.
+enum class Major : int { k = 0, vector = 1 };
+
+// A matrix in shared memory in rows of 128 bytes, swizzled by 128 bytes, starting at a multiple of 1024 bytes. `stride_bytes` leads from
+// eight such rows to the next eight. `leading_bytes` matters for Major::vector alone: it leads from 64 vectors to the next 64.
+SLUICE_DEVICE std::uint64_t matrix_descriptor(const void* start, int leading_bytes, int stride_bytes) {
+  constexpr std::uint64_t kSwizzle128Bytes = std::uint64_t{1} << 62;
+  const auto field = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3FFFF) >> 4); };
+  return field(shared_address(start)) | field(static_cast<std::uint32_t>(leading_bytes)) << 16 |
+         field(static_cast<std::uint32_t>(stride_bytes)) << 32 | kSwizzle128Bytes;
+}
+// The descriptor of the same matrix, `bytes` further on.
+SLUICE_DEVICE std::uint64_t advance_descriptor(std::uint64_t descriptor, int bytes) { return descriptor + static_cast<std::uint64_t>(bytes >> 4); }
+
+// Orders register accesses of this warpgroup with the wgmma that follow. Needed before the first of a group.
+SLUICE_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+SLUICE_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Waits until at most `groups` committed groups are still running.
+template <int groups>
+SLUICE_DEVICE void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
+}
+
+template <int columns>
+struct WgmmaInstruction;
+
+// One instruction for each width. An asm statement lists its registers in its text, and the preprocessor is the only thing that can write
+// such a list: SLUICE_D_n names the accumulators of n columns, SLUICE_C_n binds them.
+
+#define SLUICE_D4_0 "%0, %1, %2, %3"
+#define SLUICE_D4_1 "%4, %5, %6, %7"
+#define SLUICE_D4_2 "%8, %9, %10, %11"
+#define SLUICE_D4_3 "%12, %13, %14, %15"
+#define SLUICE_D4_4 "%16, %17, %18, %19"
+#define SLUICE_D4_5 "%20, %21, %22, %23"
+#define SLUICE_D4_6 "%24, %25, %26, %27"
+#define SLUICE_D4_7 "%28, %29, %30, %31"
+#define SLUICE_D4_8 "%32, %33, %34, %35"
+#define SLUICE_D4_9 "%36, %37, %38, %39"
+#define SLUICE_D4_10 "%40, %41, %42, %43"
+#define SLUICE_D4_11 "%44, %45, %46, %47"
+#define SLUICE_D4_12 "%48, %49, %50, %51"
+#define SLUICE_D4_13 "%52, %53, %54, %55"
+#define SLUICE_D4_14 "%56, %57, %58, %59"
+#define SLUICE_D4_15 "%60, %61, %62, %63"
+#define SLUICE_D4_16 "%64, %65, %66, %67"
+#define SLUICE_D4_17 "%68, %69, %70, %71"
+#define SLUICE_D4_18 "%72, %73, %74, %75"
+#define SLUICE_D4_19 "%76, %77, %78, %79"
+#define SLUICE_D4_20 "%80, %81, %82, %83"
+#define SLUICE_D4_21 "%84, %85, %86, %87"
+#define SLUICE_D4_22 "%88, %89, %90, %91"
+#define SLUICE_D4_23 "%92, %93, %94, %95"
+#define SLUICE_D4_24 "%96, %97, %98, %99"
+#define SLUICE_D4_25 "%100, %101, %102, %103"
+#define SLUICE_D4_26 "%104, %105, %106, %107"
+#define SLUICE_D4_27 "%108, %109, %110, %111"
+#define SLUICE_D4_28 "%112, %113, %114, %115"
+#define SLUICE_D4_29 "%116, %117, %118, %119"
+#define SLUICE_D4_30 "%120, %121, %122, %123"
+#define SLUICE_D4_31 "%124, %125, %126, %127"
+#define SLUICE_D_8 SLUICE_D4_0
+#define SLUICE_D_16 SLUICE_D_8 ", " SLUICE_D4_1
+#define SLUICE_D_24 SLUICE_D_16 ", " SLUICE_D4_2
+#define SLUICE_D_32 SLUICE_D_24 ", " SLUICE_D4_3
+#define SLUICE_D_40 SLUICE_D_32 ", " SLUICE_D4_4
+#define SLUICE_D_48 SLUICE_D_40 ", " SLUICE_D4_5
+#define SLUICE_D_56 SLUICE_D_48 ", " SLUICE_D4_6
+#define SLUICE_D_64 SLUICE_D_56 ", " SLUICE_D4_7
+#define SLUICE_D_72 SLUICE_D_64 ", " SLUICE_D4_8
+#define SLUICE_D_80 SLUICE_D_72 ", " SLUICE_D4_9
+#define SLUICE_D_88 SLUICE_D_80 ", " SLUICE_D4_10
+#define SLUICE_D_96 SLUICE_D_88 ", " SLUICE_D4_11
+#define SLUICE_D_104 SLUICE_D_96 ", " SLUICE_D4_12
+#define SLUICE_D_112 SLUICE_D_104 ", " SLUICE_D4_13
+#define SLUICE_D_120 SLUICE_D_112 ", " SLUICE_D4_14
+#define SLUICE_D_128 SLUICE_D_120 ", " SLUICE_D4_15
+#define SLUICE_D_136 SLUICE_D_128 ", " SLUICE_D4_16
+#define SLUICE_D_144 SLUICE_D_136 ", " SLUICE_D4_17
+#define SLUICE_D_152 SLUICE_D_144 ", " SLUICE_D4_18
+#define SLUICE_D_160 SLUICE_D_152 ", " SLUICE_D4_19
+#define SLUICE_D_168 SLUICE_D_160 ", " SLUICE_D4_20
+#define SLUICE_D_176 SLUICE_D_168 ", " SLUICE_D4_21
+#define SLUICE_D_184 SLUICE_D_176 ", " SLUICE_D4_22
+#define SLUICE_D_192 SLUICE_D_184 ", " SLUICE_D4_23
+#define SLUICE_D_200 SLUICE_D_192 ", " SLUICE_D4_24
+#define SLUICE_D_208 SLUICE_D_200 ", " SLUICE_D4_25
+#define SLUICE_D_216 SLUICE_D_208 ", " SLUICE_D4_26
+#define SLUICE_D_224 SLUICE_D_216 ", " SLUICE_D4_27
+#define SLUICE_D_232 SLUICE_D_224 ", " SLUICE_D4_28
+#define SLUICE_D_240 SLUICE_D_232 ", " SLUICE_D4_29
+#define SLUICE_D_248 SLUICE_D_240 ", " SLUICE_D4_30
+#define SLUICE_D_256 SLUICE_D_248 ", " SLUICE_D4_31
+#define SLUICE_C4(i) "+f"(d[4 * i]), "+f"(d[4 * i + 1]), "+f"(d[4 * i + 2]), "+f"(d[4 * i + 3])
+#define SLUICE_C_8 SLUICE_C4(0)
+#define SLUICE_C_16 SLUICE_C_8, SLUICE_C4(1)
+#define SLUICE_C_24 SLUICE_C_16, SLUICE_C4(2)
+#define SLUICE_C_32 SLUICE_C_24, SLUICE_C4(3)
+#define SLUICE_C_40 SLUICE_C_32, SLUICE_C4(4)
+#define SLUICE_C_48 SLUICE_C_40, SLUICE_C4(5)
+#define SLUICE_C_56 SLUICE_C_48, SLUICE_C4(6)
+#define SLUICE_C_64 SLUICE_C_56, SLUICE_C4(7)
+#define SLUICE_C_72 SLUICE_C_64, SLUICE_C4(8)
+#define SLUICE_C_80 SLUICE_C_72, SLUICE_C4(9)
+#define SLUICE_C_88 SLUICE_C_80, SLUICE_C4(10)
+#define SLUICE_C_96 SLUICE_C_88, SLUICE_C4(11)
+#define SLUICE_C_104 SLUICE_C_96, SLUICE_C4(12)
+#define SLUICE_C_112 SLUICE_C_104, SLUICE_C4(13)
+#define SLUICE_C_120 SLUICE_C_112, SLUICE_C4(14)
+#define SLUICE_C_128 SLUICE_C_120, SLUICE_C4(15)
+#define SLUICE_C_136 SLUICE_C_128, SLUICE_C4(16)
+#define SLUICE_C_144 SLUICE_C_136, SLUICE_C4(17)
+#define SLUICE_C_152 SLUICE_C_144, SLUICE_C4(18)
+#define SLUICE_C_160 SLUICE_C_152, SLUICE_C4(19)
+#define SLUICE_C_168 SLUICE_C_160, SLUICE_C4(20)
+#define SLUICE_C_176 SLUICE_C_168, SLUICE_C4(21)
+#define SLUICE_C_184 SLUICE_C_176, SLUICE_C4(22)
+#define SLUICE_C_192 SLUICE_C_184, SLUICE_C4(23)
+#define SLUICE_C_200 SLUICE_C_192, SLUICE_C4(24)
+#define SLUICE_C_208 SLUICE_C_200, SLUICE_C4(25)
+#define SLUICE_C_216 SLUICE_C_208, SLUICE_C4(26)
+#define SLUICE_C_224 SLUICE_C_216, SLUICE_C4(27)
+#define SLUICE_C_232 SLUICE_C_224, SLUICE_C4(28)
+#define SLUICE_C_240 SLUICE_C_232, SLUICE_C4(29)
+#define SLUICE_C_248 SLUICE_C_240, SLUICE_C4(30)
+#define SLUICE_C_256 SLUICE_C_248, SLUICE_C4(31)
+
+// p, q, tp, tq: the numbers of the operands after the accumulators, descriptors and majors. The first 1 says that D is added to, the others
+// that neither operand is negated.
+#define SLUICE_WGMMA_ASM(columns, types, p, q, tp, tq)                                                                             \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." types " {" SLUICE_D_##columns "}, %" #p ", %" #q ", "       \
+               "1, 1, 1, %" #tp ", %" #tq ";"                                                                                      \
+               : SLUICE_C_##columns                                                                                                \
+               : "l"(p_descriptor), "l"(q_descriptor), "n"(static_cast<int>(p_major)), "n"(static_cast<int>(q_major)))
+
+#define SLUICE_WGMMA(columns, p, q, tp, tq)                                                                                        \
+  template <>                                                                                                                      \
+  struct WgmmaInstruction<columns> {                                                                                               \
+    template <DataType type, Major p_major, Major q_major>                                                                         \
+    static SLUICE_DEVICE void issue(float (&d)[columns / 2], std::uint64_t p_descriptor, std::uint64_t q_descriptor) {             \
+      if constexpr (type == DataType::bf16)                                                                                        \
+        SLUICE_WGMMA_ASM(columns, "bf16.bf16", p, q, tp, tq);                                                                      \
+      else                                                                                                                         \
+        SLUICE_WGMMA_ASM(columns, "f16.f16", p, q, tp, tq);                                                                        \
+    }                                                                                                                              \
+  };
+
+SLUICE_WGMMA(16, 8, 9, 10, 11)
+SLUICE_WGMMA(32, 16, 17, 18, 19)
+SLUICE_WGMMA(48, 24, 25, 26, 27)
+SLUICE_WGMMA(64, 32, 33, 34, 35)
+SLUICE_WGMMA(80, 40, 41, 42, 43)
+SLUICE_WGMMA(96, 48, 49, 50, 51)
+SLUICE_WGMMA(112, 56, 57, 58, 59)
+SLUICE_WGMMA(128, 64, 65, 66, 67)
+SLUICE_WGMMA(144, 72, 73, 74, 75)
+SLUICE_WGMMA(160, 80, 81, 82, 83)
+SLUICE_WGMMA(176, 88, 89, 90, 91)
+SLUICE_WGMMA(192, 96, 97, 98, 99)
+SLUICE_WGMMA(208, 104, 105, 106, 107)
+SLUICE_WGMMA(224, 112, 113, 114, 115)
+SLUICE_WGMMA(240, 120, 121, 122, 123)
+SLUICE_WGMMA(256, 128, 129, 130, 131)
+
+// d += P Q, started now, finished when wgmma_wait says so. d must not be touched in between.
+template <DataType type, Major p_major, Major q_major, int registers>
+SLUICE_DEVICE void wgmma(float (&d)[registers], std::uint64_t p_descriptor, std::uint64_t q_descriptor) {
+  static_assert(type == DataType::bf16 || type == DataType::fp16);
+  WgmmaInstruction<registers * 2>::template issue<type, p_major, q_major>(d, p_descriptor, q_descriptor);
+}
+
+}  // namespace sluice::arch

@@ -1,0 +1,125 @@
+// The arithmetic of the epilogue on single elements, and their types in memory.
+#pragma once
+
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "kernel/gemm_params.cuh"
+
+namespace sluice {
+
+template <DataType type>
+struct Element;
+template <>
+struct Element<DataType::bf16> {
+  using Type = __nv_bfloat16;
+  static SLUICE_DEVICE Type from_float(float x) { return __float2bfloat16_rn(x); }
+  static SLUICE_DEVICE float to_float(Type x) { return __bfloat162float(x); }
+  static SLUICE_DEVICE std::uint32_t pack(float low, float high) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const std::uint32_t&>(pair);
+  }
+};
+template <>
+struct Element<DataType::fp16> {
+  using Type = __half;
+  static SLUICE_DEVICE Type from_float(float x) { return __float2half_rn(x); }
+  static SLUICE_DEVICE float to_float(Type x) { return __half2float(x); }
+  static SLUICE_DEVICE std::uint32_t pack(float low, float high) {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return reinterpret_cast<const std::uint32_t&>(pair);
+  }
+};
+template <>
+struct Element<DataType::fp32> {
+  using Type = float;
+  static SLUICE_DEVICE Type from_float(float x) { return x; }
+  static SLUICE_DEVICE float to_float(Type x) { return x; }
+};
+
+// Four neighbouring elements of C, D or bias, in one access where they are aligned.
+template <DataType type>
+struct Quad {
+  using E = Element<type>;
+  struct alignas(4 * sizeof(typename E::Type)) Packed {
+    typename E::Type e[4];
+  };
+
+  // x += factor * source[0 .. count)
+  static SLUICE_DEVICE void add(float (&x)[4], float factor, const void* base, std::int64_t offset, int count, bool aligned) {
+    const typename E::Type* source = static_cast<const typename E::Type*>(base) + offset;
+    Packed values{};
+    if (count == 4 && aligned) {
+      values = *reinterpret_cast<const Packed*>(source);
+    } else {
+      SLUICE_UNROLL
+      for (int i = 0; i < 4; ++i)
+        if (i < count) values.e[i] = source[i];
+    }
+    SLUICE_UNROLL
+    for (int i = 0; i < 4; ++i) x[i] += factor * E::to_float(values.e[i]);
+  }
+
+  static SLUICE_DEVICE void store(const float (&x)[4], void* base, std::int64_t offset, int count, bool aligned) {
+    typename E::Type* target = static_cast<typename E::Type*>(base) + offset;
+    Packed values;
+    SLUICE_UNROLL
+    for (int i = 0; i < 4; ++i) values.e[i] = E::from_float(x[i]);
+    if (count == 4 && aligned) {
+      *reinterpret_cast<Packed*>(target) = values;
+    } else {
+      SLUICE_UNROLL
+      for (int i = 0; i < 4; ++i)
+        if (i < count) target[i] = values.e[i];
+    }
+  }
+};
+
+// f.operator()<type>() for the type that is only known at run time.
+template <class F>
+SLUICE_DEVICE void with_data_type(DataType type, F&& f) {
+  switch (type) {
+    case DataType::bf16: return f.template operator()<DataType::bf16>();
+    case DataType::fp16: return f.template operator()<DataType::fp16>();
+    case DataType::fp32: return f.template operator()<DataType::fp32>();
+  }
+}
+
+SLUICE_DEVICE float activate(float x, Activation activation) {
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::relu: return x > 0.0f || x != x ? x : 0.0f;  // NaN stays NaN
+    case Activation::gelu_tanh: {
+      // Hendrycks and Gimpel, "Gaussian Error Linear Units", section 2: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+      const float inner = 0.7978845608028654f * (x + 0.044715f * x * x * x);
+      return 0.5f * x * (1.0f + tanhf(inner));
+    }
+    case Activation::silu: return x / (1.0f + expf(-x));
+  }
+  return x;
+}
+
+// D[m, n .. n + 3] from alpha A B: C, bias, activation, rounding.
+SLUICE_DEVICE void finish_four(const EpilogueParams& params, int m, int n, int batch, float4 sum) {
+  float x[4] = {sum.x, sum.y, sum.z, sum.w};
+  const int count = params.n - n < 4 ? params.n - n : 4;
+  with_data_type(params.type_d, [&]<DataType type>() {
+    if (params.beta != 0.0f)
+      Quad<type>::add(x, params.beta, params.c, batch * params.batch_stride_c_elems + m * params.ldc_elems + n, count, params.aligned_c);
+    if (params.bias_kind == Bias::per_row) {
+      const float bias = Element<type>::to_float(static_cast<const typename Element<type>::Type*>(params.bias)[m]);
+      SLUICE_UNROLL
+      for (float& value : x) value += bias;
+    } else if (params.bias_kind == Bias::per_column) {
+      Quad<type>::add(x, 1.0f, params.bias, n, count, params.aligned_bias);
+    }
+  });
+  SLUICE_UNROLL
+  for (float& value : x) value = activate(value, params.activation);
+  with_data_type(params.type_d, [&]<DataType type>() {
+    Quad<type>::store(x, params.d, batch * params.batch_stride_d_elems + m * params.ldd_elems + n, count, params.aligned_d);
+  });
+}
+
+}  // namespace sluice

@@ -1,0 +1,63 @@
+// What a launch passes to a GEMM kernel. Filled in by src/launch/, read by the policies, each its own part.
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/schedule.hpp"
+#include "sluice/types.hpp"
+
+#include "arch/arch.cuh"
+
+namespace sluice {
+
+// One operand, as both load paths see it.
+struct OperandParams {
+  arch::TensorMap map;           // LoadPath::tma
+  arch::CachePolicy policy;
+  const void* data;              // LoadPath::threads
+  std::int64_t leading_elems;
+  std::int64_t batch_stride_elems;
+  std::int32_t vectors;          // rows of A or columns of B
+  std::int32_t batch_step;       // 1, or 0 when one matrix serves the whole batch
+};
+
+struct MainloopParams {
+  OperandParams p;
+  OperandParams q;
+  std::int32_t k;
+};
+
+// How results leave. copy_engine: rounded in registers, staged in shared memory, stored by the copy engine. elementwise: staged in fp32,
+// then each thread finishes single elements with C, bias and activation, at any alignment.
+enum class StorePath : std::uint8_t { copy_engine, elementwise };
+
+struct EpilogueParams {
+  arch::TensorMap map_d;  // StorePath::copy_engine
+  const void* c;
+  void* d;
+  const void* bias;
+  std::int64_t ldc_elems;
+  std::int64_t ldd_elems;
+  std::int64_t batch_stride_c_elems;
+  std::int64_t batch_stride_d_elems;
+  std::int32_t m;
+  std::int32_t n;
+  float alpha;
+  float beta;
+  DataType type_d;
+  Bias bias_kind;
+  Activation activation;
+  StorePath path;
+  // Every row starts at a multiple of four elements' bytes, so that four at a time can be moved.
+  bool aligned_c;
+  bool aligned_d;
+  bool aligned_bias;
+};
+
+struct GemmParams {
+  MainloopParams mainloop;
+  EpilogueParams epilogue;
+  SchedulerParams scheduler;
+};
+
+}  // namespace sluice

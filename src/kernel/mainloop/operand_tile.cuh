@@ -1,0 +1,40 @@
+// How a tile of an operand lies in a stage: always rows of 128 bytes, swizzled.
+//   Major::k       one row for each vector (a row of A, a column of B), 64 elements of K long
+//   Major::vector  blocks of 64 vectors; a block has one row for each of the 64 elements of K
+#pragma once
+
+#include "arch/arch.cuh"
+#include "core/kernel_layout.hpp"
+
+namespace sluice {
+
+enum class Operand { p, q };
+
+template <KernelConfig config, Operand operand>
+struct OperandTile {
+  static constexpr bool kIsP = operand == Operand::p;
+  static constexpr int kVectors = kIsP ? tile_p(config) : tile_q(config);
+  static constexpr arch::Major kMajor = (kIsP ? k_major_p(config) : k_major_q(config)) ? arch::Major::k : arch::Major::vector;
+  static constexpr int kRowElems = kSwizzleBytes / size_bytes(config.type_ab);  // along the contiguous direction
+  static constexpr int kBlockBytes = kRowElems * kSwizzleBytes;                 // 64 rows
+  static constexpr int kEightRowsBytes = 8 * kSwizzleBytes;
+
+  // CTAs of the cluster that each fetch a slice for all of them.
+  static constexpr int kSharers = kIsP ? sharers_p(config) : sharers_q(config);
+  static constexpr int kSliceVectors = kVectors / kSharers;
+  static constexpr int kSliceBytes = kSliceVectors * config.tile_k * size_bytes(config.type_ab);
+
+  static_assert(config.tile_k == kRowElems, "a k-tile is one swizzled row");
+  static_assert(kVectors % kSharers == 0 && kSliceVectors % 8 == 0, "slices start at multiples of the swizzle pattern");
+  static_assert(kMajor == arch::Major::k || kSliceVectors % kRowElems == 0, "contiguous vectors come in whole blocks of 64");
+
+  static SLUICE_DEVICE std::uint64_t descriptor(const std::byte* tile) { return arch::matrix_descriptor(tile, kBlockBytes, kEightRowsBytes); }
+
+  // From one wgmma's 16 elements of K to the next.
+  static constexpr int kDepthStepBytes =
+      arch::kWgmmaDepthElems * (kMajor == arch::Major::k ? size_bytes(config.type_ab) : kSwizzleBytes);
+  // From 64 vectors to the next 64.
+  static constexpr int kBlockStepBytes = kBlockBytes;
+};
+
+}  // namespace sluice

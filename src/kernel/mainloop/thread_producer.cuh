@@ -1,0 +1,71 @@
+// Fills the ring with ordinary loads, for operands that the tensor memory accelerator cannot address: any alignment, any stride.
+// Writes the very layout that TMA would have written, so that the consumers need not know.
+#pragma once
+
+#include "kernel/gemm_params.cuh"
+#include "kernel/mainloop/operand_tile.cuh"
+#include "kernel/pipeline.cuh"
+
+namespace sluice {
+
+template <KernelConfig config>
+class ThreadProducer {
+ public:
+  using Ring = Pipeline<config>;
+  static_assert(cluster_size(config) == 1, "threads cannot write into other CTAs' stages");
+
+  static SLUICE_DEVICE void prefetch(const MainloopParams&) {}
+
+  // The whole warpgroup produces.
+  static SLUICE_DEVICE bool participates() { return true; }
+
+  static SLUICE_DEVICE void load(const MainloopParams& params, const Ring& ring, typename Ring::Position& at, int first_p, int first_q,
+                                 const WorkTile& tile) {
+    SLUICE_NO_UNROLL
+    for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
+      ring.wait_empty(at);
+      copy_tile<Operand::p>(params.p, params.k, ring.stage_p(at), first_p, k_tile * config.tile_k, tile.group);
+      copy_tile<Operand::q>(params.q, params.k, ring.stage_q(at), first_q, k_tile * config.tile_k, tile.group);
+      arch::fence_shared_for_async();  // wgmma reads what these ordinary stores wrote
+      arch::barrier_arrive(ring.full_barrier(at));
+      at.advance();
+    }
+  }
+
+ private:
+  using Bits = std::uint16_t;  // an element: only moved, never computed with
+  static constexpr int kPacketElems = 16 / sizeof(Bits);
+  struct alignas(16) Packet {
+    Bits elements[kPacketElems];
+  };
+
+  template <Operand operand>
+  static SLUICE_DEVICE void copy_tile(const OperandParams& params, int k, std::byte* tile, int first_vector, int first_k, int batch) {
+    using Tile = OperandTile<config, operand>;
+    constexpr bool k_major = Tile::kMajor == arch::Major::k;
+    constexpr int kPacketsPerRow = kSwizzleBytes / 16;
+    constexpr int kRows = k_major ? Tile::kVectors : Tile::kVectors / Tile::kRowElems * config.tile_k;
+    const Bits* matrix = static_cast<const Bits*>(params.data) + batch * params.batch_stride_elems;
+    const int inner_limit = k_major ? k : params.vectors;  // extents of the matrix
+    const int outer_limit = k_major ? params.vectors : k;
+
+    SLUICE_NO_UNROLL
+    for (int i = arch::thread_in_warpgroup(); i < kRows * kPacketsPerRow; i += kWarpgroupThreads) {
+      const int row = i / kPacketsPerRow, packet = i % kPacketsPerRow;
+      const int block = k_major ? 0 : row / config.tile_k;
+      const int outer = k_major ? first_vector + row : first_k + row % config.tile_k;
+      const int inner = (k_major ? first_k : first_vector + block * Tile::kRowElems) + packet * kPacketElems;
+      Packet value{};
+      if (outer < outer_limit) {
+        const Bits* source = matrix + outer * params.leading_elems;
+        SLUICE_UNROLL
+        for (int e = 0; e < kPacketElems; ++e)
+          if (inner + e < inner_limit) value.elements[e] = source[inner + e];
+      }
+      const int swizzled = packet ^ (row % kPacketsPerRow);
+      *reinterpret_cast<Packet*>(tile + row * kSwizzleBytes + swizzled * 16) = value;
+    }
+  }
+};
+
+}  // namespace sluice

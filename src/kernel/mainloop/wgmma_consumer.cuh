@@ -1,0 +1,68 @@
+// Empties the ring into the accumulators of one warpgroup.
+#pragma once
+
+#include "kernel/mainloop/operand_tile.cuh"
+#include "kernel/pipeline.cuh"
+
+namespace sluice {
+
+// The accumulators of one thread: for each block of 64 rows of P, tile_q / 2 fp32 values in wgmma's order.
+template <KernelConfig config>
+struct Accumulators {
+  static constexpr int kBlocks = blocks_per_warpgroup(config);
+  static constexpr int kPerBlock = tile_q(config) / 2;
+  float values[kBlocks][kPerBlock];
+};
+
+template <KernelConfig config>
+class WgmmaConsumer {
+ public:
+  using Ring = Pipeline<config>;
+  using TileP = OperandTile<config, Operand::p>;
+  using TileQ = OperandTile<config, Operand::q>;
+
+  // first_block: which 64 rows of P this warpgroup begins with. When the last wgmma is under way, `issued` is called, then the results are
+  // waited for.
+  template <class Issued>
+  static SLUICE_DEVICE void multiply(Accumulators<config>& sums, const Ring& ring, typename Ring::Position& at, int first_block, int k_tiles,
+                                     Issued&& issued) {
+    // Zeros rather than a first wgmma that overwrites: with the latter the compiler sees the old tile's sums live on, and keeps two sets.
+    clear(sums);
+    typename Ring::Position previous = at;
+    SLUICE_NO_UNROLL
+    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+      ring.wait_full(at);
+      arch::wgmma_fence();
+      const std::uint64_t p = TileP::descriptor(ring.stage_p(at) + first_block * TileP::kBlockStepBytes);
+      const std::uint64_t q = TileQ::descriptor(ring.stage_q(at));
+      SLUICE_UNROLL
+      for (int step = 0; step < config.tile_k / arch::kWgmmaDepthElems; ++step) {
+        SLUICE_UNROLL
+        for (int block = 0; block < Accumulators<config>::kBlocks; ++block)
+          arch::wgmma<config.type_ab, TileP::kMajor, TileQ::kMajor>(
+              sums.values[block], arch::advance_descriptor(p, step * TileP::kDepthStepBytes + block * TileP::kBlockStepBytes),
+              arch::advance_descriptor(q, step * TileQ::kDepthStepBytes));
+      }
+      arch::wgmma_commit();
+      // One group stays in flight; the one before it is finished, and its stage free.
+      arch::wgmma_wait<1>();
+      if (k_tile > 0) ring.release(previous);
+      previous = at;
+      at.advance();
+    }
+    issued();
+    arch::wgmma_wait<0>();
+    if (k_tiles > 0) ring.release(previous);
+  }
+
+ private:
+  static SLUICE_DEVICE void clear(Accumulators<config>& sums) {
+    SLUICE_UNROLL
+    for (int block = 0; block < Accumulators<config>::kBlocks; ++block) {
+      SLUICE_UNROLL
+      for (int i = 0; i < Accumulators<config>::kPerBlock; ++i) sums.values[block][i] = 0.0f;
+    }
+  }
+};
+
+}  // namespace sluice

@@ -1,0 +1,82 @@
+// A ring of shared-memory stages between one producer and the consumers, each stage with a full and an empty barrier.
+#pragma once
+
+#include "arch/arch.cuh"
+#include "core/kernel_layout.hpp"
+
+namespace sluice {
+
+// A place in the ring, and the parity of the round it is in.
+template <int stages>
+struct RingPosition {
+  int stage = 0;
+  std::uint32_t parity = 0;
+
+  SLUICE_DEVICE void advance() {
+    if (++stage == stages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+  SLUICE_DEVICE void advance(int steps) {
+    const int target = stage + steps;
+    parity ^= static_cast<std::uint32_t>(target / stages) & 1;
+    stage = target % stages;
+  }
+};
+
+template <KernelConfig config>
+class Pipeline {
+ public:
+  static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
+  using Position = RingPosition<kLayout.stages>;
+
+  SLUICE_DEVICE explicit Pipeline(std::byte* shared)
+      : shared_(shared),
+        full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)),
+        empty_(full_ + kLayout.stages) {}
+
+  // By one thread, before the barrier that lets the roles begin.
+  SLUICE_DEVICE void init() {
+    for (int i = 0; i < kLayout.stages; ++i) {
+      arch::barrier_init(&full_[i], kFullArrivals);
+      arch::barrier_init(&empty_[i], kEmptyArrivals);
+    }
+    arch::fence_barrier_init();
+  }
+
+  SLUICE_DEVICE std::byte* stage_p(const Position& at) const { return shared_ + at.stage * kLayout.stage_bytes; }
+  SLUICE_DEVICE std::byte* stage_q(const Position& at) const { return stage_p(at) + operand_bytes_p(config); }
+  SLUICE_DEVICE arch::Barrier* full_barrier(const Position& at) const { return &full_[at.stage]; }
+
+  // Producer: until every consumer that reads this stage, in every CTA that receives the copy, has let go of it.
+  SLUICE_DEVICE void wait_empty(const Position& at) const {
+    if constexpr (cluster_size(config) > 1)
+      arch::barrier_wait_in_cluster(&empty_[at.stage], at.parity ^ 1);
+    else
+      arch::barrier_wait(&empty_[at.stage], at.parity ^ 1);
+  }
+  SLUICE_DEVICE void wait_full(const Position& at) const { arch::barrier_wait(&full_[at.stage], at.parity); }
+
+  // Consumer: each warp lets go of the stage in every CTA of the cluster, because each of them copies into all.
+  SLUICE_DEVICE void release(const Position& at) const {
+    const int lane = arch::lane();
+    if constexpr (cluster_size(config) > 1) {
+      if (lane < cluster_size(config)) arch::barrier_arrive_in_cluster(&empty_[at.stage], lane);
+    } else if (lane == 0) {
+      arch::barrier_arrive(&empty_[at.stage]);
+    }
+  }
+
+ private:
+  static constexpr int kWarpsPerWarpgroup = 4;
+  static constexpr int kFullArrivals = config.load == LoadPath::tma ? 1 : kWarpgroupThreads;
+  static constexpr int kWarpgroupsPerStage = config.schedule == KernelSchedule::cooperative ? consumer_warpgroups(config) : 1;
+  static constexpr int kEmptyArrivals = kWarpgroupsPerStage * kWarpsPerWarpgroup * cluster_size(config);
+
+  std::byte* shared_;
+  arch::Barrier* full_;
+  arch::Barrier* empty_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,69 @@
+#include <cuda_runtime_api.h>
+
+#include "sluice/device.hpp"
+#include "sluice/kernel_config.hpp"
+
+#include "core/kernel_layout.hpp"
+#include "launch/cuda_status.hpp"
+#include "launch/registry.hpp"
+
+namespace sluice {
+namespace {
+
+// The built-in device whose rates stand in for the current one's.
+const char* resembling(const std::string& name, int sm_count) {
+  const auto has = [&](const char* text) { return name.find(text) != std::string::npos; };
+  if (has("H200")) return "h200";
+  if (has("H20") || sm_count <= 78) return "h20";
+  if (has("PCIe") || sm_count <= 114) return "h100-pcie";
+  return "h100-sxm";
+}
+
+// How many clusters of two fit at once depends on which SMs of a GPU are fused off; the driver knows.
+Result<int> clusters_of_two() {
+  for (const KernelConfig& config : kernel_list()) {
+    if (cluster_size(config) != 2) continue;
+    const void* kernel = find_gemm_kernel(config);
+    const int bytes = shared_memory_layout(config).total_bytes;
+    if (Status s = cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "cudaFuncSetAttribute"); !s)
+      return s.error();
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {2, 1, 1};
+    cudaLaunchConfig_t launch{};
+    launch.gridDim = {2, 1, 1};
+    launch.blockDim = {static_cast<unsigned>(threads_per_cta(config)), 1, 1};
+    launch.dynamicSmemBytes = static_cast<std::size_t>(bytes);
+    launch.attrs = &attribute;
+    launch.numAttrs = 1;
+    int clusters = 0;
+    if (Status s = cuda_status(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch), "cudaOccupancyMaxActiveClusters"); !s) return s.error();
+    return clusters;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool built_with_cuda() { return true; }
+
+Result<DeviceSpec> current_device() {
+  int device = 0;
+  if (Status s = cuda_status(cudaGetDevice(&device), "no usable GPU"); !s) return s.error();
+  cudaDeviceProp properties{};
+  if (Status s = cuda_status(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties"); !s) return s.error();
+  if (properties.major != 9 || properties.minor != 0)
+    return Error{ErrorCode::wrong_device, std::string(properties.name) + " has compute capability " + std::to_string(properties.major) + "." +
+                                              std::to_string(properties.minor) + "; the kernels need 9.0 (Hopper)"};
+  Result<DeviceSpec> spec = find_device(resembling(properties.name, properties.multiProcessorCount));
+  if (!spec) return spec;
+  const Result<int> clusters = clusters_of_two();
+  if (!clusters) return clusters.error();
+  spec->sm_count = properties.multiProcessorCount;
+  spec->clusters_of_2 = *clusters;
+  spec->shared_memory_per_cta_bytes = static_cast<int>(properties.sharedMemPerBlockOptin);
+  spec->l2_bytes = properties.l2CacheSize;
+  return spec;
+}
+
+}  // namespace sluice

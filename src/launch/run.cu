@@ -1,0 +1,171 @@
+// run(): binds pointers to a plan and enqueues one kernel.
+#include "sluice/run.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include "core/check_arguments.hpp"
+#include "core/kernel_layout.hpp"
+#include "kernel/gemm_params.cuh"
+#include "launch/cuda_status.hpp"
+#include "launch/registry.hpp"
+#include "launch/tensor_map.hpp"
+
+namespace sluice {
+namespace {
+
+// One operand as it lies in memory: `vectors` rows of A or columns of B.
+struct OperandView {
+  const char* name;
+  const void* data;
+  bool k_major;
+  std::int64_t vectors;
+  std::int64_t leading_elems;
+  std::int64_t batch_stride_elems;
+  int tile_vectors;
+  int sharers;       // CTAs of a cluster that load a slice each
+  int other_tiles;   // how often each byte is fetched
+};
+
+// A byte fetched by one tile only would push others' operands out of L2 for nothing.
+arch::CachePolicy cache_policy(const OperandView& view) {
+  return view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
+}
+
+Status fill_operand(const Plan& plan, const OperandView& view, OperandParams& params) {
+  const GemmProblem& p = plan.problem;
+  params.policy = cache_policy(view);
+  params.data = view.data;
+  params.leading_elems = view.leading_elems;
+  params.batch_stride_elems = view.batch_stride_elems;
+  params.vectors = static_cast<std::int32_t>(view.vectors);
+  params.batch_step = p.batch > 1 && view.batch_stride_elems == 0 ? 0 : 1;
+  if (plan.kernel.load == LoadPath::threads || plan.scheduler.k_tiles == 0) return Nothing{};
+
+  const GlobalTensor tensor{.name = view.name,
+                            .data = view.data,
+                            .type = p.type_ab,
+                            .inner = view.k_major ? p.k : view.vectors,
+                            .outer = view.k_major ? view.vectors : p.k,
+                            .batch = p.batch,
+                            .leading_elems = view.leading_elems,
+                            .batch_stride_elems = view.batch_stride_elems};
+  const int row_elems = kSwizzleBytes / size_bytes(p.type_ab);
+  const BoxShape box{.inner = row_elems, .outer = view.k_major ? view.tile_vectors / view.sharers : plan.kernel.tile_k};
+  Result<arch::TensorMap> map = encode_tensor_map(tensor, box);
+  if (!map) return map.error();
+  params.map = *map;
+  return Nothing{};
+}
+
+Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, MainloopParams& params) {
+  const GemmProblem& p = plan.problem;
+  const KernelConfig& kernel = plan.kernel;
+  const bool swap = swapped(kernel);
+  const OperandView a{.name = "A", .data = arguments.a, .k_major = k_major_a(kernel), .vectors = p.m, .leading_elems = p.lda,
+                      .batch_stride_elems = p.batch_stride_a, .tile_vectors = kernel.tile_m, .sharers = kernel.cluster_n,
+                      .other_tiles = plan.scheduler.tiles_n};
+  const OperandView b{.name = "B", .data = arguments.b, .k_major = k_major_b(kernel), .vectors = p.n, .leading_elems = p.ldb,
+                      .batch_stride_elems = p.batch_stride_b, .tile_vectors = kernel.tile_n, .sharers = kernel.cluster_m,
+                      .other_tiles = plan.scheduler.tiles_m};
+  params.k = static_cast<std::int32_t>(p.k);
+  if (Status s = fill_operand(plan, swap ? b : a, params.p); !s) return s;
+  return fill_operand(plan, swap ? a : b, params.q);
+}
+
+bool rows_aligned(const void* data, std::int64_t leading_elems, std::int64_t batch_stride_elems, std::int64_t bytes, int element_bytes) {
+  return reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(bytes) == 0 && leading_elems * element_bytes % bytes == 0 &&
+         batch_stride_elems * element_bytes % bytes == 0;
+}
+
+// The copy engine moves what registers can round by themselves to places it can address.
+StorePath store_path(const GemmProblem& p, const GemmArguments& arguments) {
+  constexpr int kTmaAlignmentBytes = 16;
+  const bool plain = p.epilogue.beta == 0.0f && p.epilogue.bias == Bias::none && p.epilogue.activation == Activation::none;
+  const bool addressable = rows_aligned(arguments.d, p.ldd, p.batch_stride_d, kTmaAlignmentBytes, size_bytes(p.type_d));
+  return plain && addressable ? StorePath::copy_engine : StorePath::elementwise;
+}
+
+Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EpilogueParams& params) {
+  const GemmProblem& p = plan.problem;
+  const int bytes = size_bytes(p.type_d), four = 4 * bytes;
+  params.c = arguments.c;
+  params.d = arguments.d;
+  params.bias = arguments.bias;
+  params.ldc_elems = p.ldc;
+  params.ldd_elems = p.ldd;
+  params.batch_stride_c_elems = p.batch_stride_c;
+  params.batch_stride_d_elems = p.batch_stride_d;
+  params.m = static_cast<std::int32_t>(p.m);
+  params.n = static_cast<std::int32_t>(p.n);
+  params.alpha = p.epilogue.alpha;
+  params.beta = p.epilogue.beta;
+  params.type_d = p.type_d;
+  params.bias_kind = p.epilogue.bias;
+  params.activation = p.epilogue.activation;
+  params.path = store_path(p, arguments);
+  params.aligned_c = rows_aligned(arguments.c, p.ldc, p.batch_stride_c, four, bytes);
+  params.aligned_d = rows_aligned(arguments.d, p.ldd, p.batch_stride_d, four, bytes);
+  params.aligned_bias = rows_aligned(arguments.bias, 0, 0, four, bytes);
+  if (params.path == StorePath::elementwise) return Nothing{};
+
+  const GlobalTensor tensor{.name = "D", .data = arguments.d, .type = p.type_d, .inner = p.n, .outer = p.m, .batch = p.batch,
+                            .leading_elems = p.ldd, .batch_stride_elems = p.batch_stride_d};
+  Result<arch::TensorMap> map = encode_tensor_map(tensor, {.inner = store_box_columns(plan.kernel, bytes), .outer = store_box_rows(plan.kernel, bytes)});
+  if (!map) return map.error();
+  params.map_d = *map;
+  return Nothing{};
+}
+
+Status check_device() {
+  int device = 0, major = 0, minor = 0;
+  if (Status s = cuda_status(cudaGetDevice(&device), "no usable GPU"); !s) return s;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  if (major == 9 && minor == 0) return Nothing{};
+  return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
+                                            std::to_string(minor) + "; the kernels need 9.0 (Hopper)"};
+}
+
+Status launch(const Plan& plan, const void* kernel, GemmParams& params, Stream stream) {
+  if (Status s = cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_memory_bytes),
+                             "cannot reserve shared memory");
+      !s)
+    return s;
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim = {static_cast<unsigned>(cluster_size(plan.kernel)), 1, 1};
+  // The kernel waits for its predecessor itself, before it touches global memory: what overlaps is launch and set-up alone.
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = {static_cast<unsigned>(plan.grid_ctas), 1, 1};
+  config.blockDim = {static_cast<unsigned>(threads_per_cta(plan.kernel)), 1, 1};
+  config.dynamicSmemBytes = static_cast<std::size_t>(plan.shared_memory_bytes);
+  config.stream = stream;
+  config.attrs = attributes;
+  config.numAttrs = 2;
+  void* arguments[] = {&params};
+  return cuda_status(cudaLaunchKernelExC(&config, kernel, arguments), "kernel launch");
+}
+
+}  // namespace
+
+Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes, Stream stream) {
+  if (Status s = check_arguments(plan, arguments); !s) return s;
+  if (workspace_bytes < plan.workspace_bytes || (plan.workspace_bytes > 0 && workspace == nullptr))
+    return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +
+                                                     " bytes; the plan needs " + std::to_string(plan.workspace_bytes) + " (Plan::workspace_bytes)"};
+  if (is_empty(plan.problem)) return Nothing{};
+  if (Status s = check_device(); !s) return s;
+  const void* kernel = find_gemm_kernel(plan.kernel);
+  if (kernel == nullptr)
+    return Error{ErrorCode::unsupported, "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
+
+  GemmParams params{};
+  params.scheduler = plan.scheduler;
+  if (Status s = fill_mainloop(plan, arguments, params.mainloop); !s) return s;
+  if (Status s = fill_epilogue(plan, arguments, params.epilogue); !s) return s;
+  return launch(plan, kernel, params, stream);
+}
+
+}  // namespace sluice

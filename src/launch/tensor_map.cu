@@ -1,0 +1,65 @@
+#include "launch/tensor_map.hpp"
+
+#include <cstring>
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <string>
+
+namespace sluice {
+namespace {
+
+using Encode = decltype(&cuTensorMapEncodeTiled);
+
+// The driver is asked for the function at run time, so that the library links without libcuda and loads where there is none.
+Encode find_encode() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  constexpr unsigned kFirstVersionWithIt = 12000;
+  if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kFirstVersionWithIt, cudaEnableDefault, &found) != cudaSuccess ||
+      found != cudaDriverEntryPointSuccess)
+    return nullptr;
+  return reinterpret_cast<Encode>(function);
+}
+
+CUtensorMapDataType driver_type(DataType type) {
+  switch (type) {
+    case DataType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case DataType::fp16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case DataType::fp32: break;
+  }
+  return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+}
+
+CUtensorMapSwizzle swizzle(int inner_bytes) {
+  return inner_bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B : inner_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B;
+}
+
+}  // namespace
+
+Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape box) {
+  static const Encode encode = find_encode();
+  if (encode == nullptr)
+    return Error{ErrorCode::cuda, "the driver has no cuTensorMapEncodeTiled; install a driver for CUDA 12.0 or newer"};
+  const auto bytes = static_cast<cuuint64_t>(size_bytes(tensor.type));
+  const bool one_matrix = tensor.batch == 1 || tensor.batch_stride_elems == 0;
+  const cuuint64_t pitch = static_cast<cuuint64_t>(tensor.leading_elems) * bytes;
+  const cuuint64_t extents[3] = {static_cast<cuuint64_t>(tensor.inner), static_cast<cuuint64_t>(tensor.outer),
+                                 one_matrix ? 1 : static_cast<cuuint64_t>(tensor.batch)};
+  const cuuint64_t strides[2] = {pitch, one_matrix ? pitch : static_cast<cuuint64_t>(tensor.batch_stride_elems) * bytes};
+  const cuuint32_t box_extents[3] = {static_cast<cuuint32_t>(box.inner), static_cast<cuuint32_t>(box.outer), 1};
+  const cuuint32_t element_strides[3] = {1, 1, 1};
+  CUtensorMap map;
+  const CUresult result = encode(&map, driver_type(tensor.type), 3, const_cast<void*>(tensor.data), extents, strides, box_extents, element_strides,
+                                 CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle(box.inner * static_cast<int>(bytes)), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS)
+    return Error{ErrorCode::cuda, std::string("the driver refused a tensor map for ") + tensor.name + " (" + std::to_string(tensor.inner) + " x " +
+                                      std::to_string(tensor.outer) + ", pitch " + std::to_string(pitch) + " bytes), CUresult " +
+                                      std::to_string(static_cast<int>(result))};
+  arch::TensorMap encoded;
+  static_assert(sizeof encoded == sizeof map);
+  std::memcpy(&encoded, &map, sizeof map);
+  return encoded;
+}
+
+}  // namespace sluice
