@@ -1,0 +1,220 @@
+/* Sluice's C interface: C99, usable from ctypes and other foreign-function interfaces.
+ *
+ * Structures. Each begins with `struct_size`. Call its init function with sizeof(the structure) before filling it in: it writes that
+ * size and the defaults. A library newer than the header takes the fields that are not there at their defaults; a library older than
+ * the header takes the larger structure only if the fields it does not know are zero. Sizes are multiples of 8.
+ *
+ * Errors. Functions return a sluice_status: SLUICE_OK or what went wrong. sluice_last_error() then gives a sentence with the value, the
+ * limit and the way out. Nothing is printed and nothing is thrown. On failure outputs are left alone, but that pointers to be filled
+ * in (plans, strings) become NULL.
+ *
+ * Strings that a function hands out through `char** text` belong to the caller and are freed with sluice_string_free(). `const char*`
+ * results belong to the library. All are UTF-8 and end with 0.
+ *
+ * Threads. Every function may be called from any thread at any time. A plan does not change once it is made, so threads may share it;
+ * only destroying it must wait until nobody uses it.
+ *
+ * Units. Sizes, leading dimensions and batch strides are in elements, and fields ending in _bytes in bytes; _us is microseconds. */
+#ifndef SLUICE_SLUICE_H_
+#define SLUICE_SLUICE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The values do not change from version to version; new ones may be added. */
+typedef enum sluice_status {
+  SLUICE_OK = 0,
+  SLUICE_INVALID_ARGUMENT = 1,    /* a value that can never be right: negative size, short leading dimension, null pointer */
+  SLUICE_MISALIGNED = 2,          /* a pointer or stride aligned worse than the plan was made for */
+  SLUICE_UNSUPPORTED = 3,         /* legal, but no kernel of this library does it */
+  SLUICE_TOO_LARGE = 4,           /* a size beyond what the kernels index */
+  SLUICE_WORKSPACE_TOO_SMALL = 5,
+  SLUICE_WRONG_DEVICE = 6,        /* the current GPU is not Hopper, or not the one the plan was made for */
+  SLUICE_NOT_FOUND = 7,           /* unknown device name */
+  SLUICE_BAD_FORMAT = 8,          /* JSON that does not hold what it should */
+  SLUICE_IO = 9,
+  SLUICE_CUDA = 10,               /* an error reported by the CUDA runtime or driver */
+  SLUICE_OUT_OF_MEMORY = 11,      /* host memory ran out */
+  SLUICE_INTERNAL = 12            /* a defect of the library */
+} sluice_status;
+
+/* Fields that hold one of these are int32_t, so that their size is the same everywhere. */
+enum sluice_data_type { SLUICE_BF16 = 0, SLUICE_FP16 = 1, SLUICE_FP32 = 2 };
+enum sluice_layout { SLUICE_ROW_MAJOR = 0, SLUICE_COLUMN_MAJOR = 1 };
+enum sluice_activation { SLUICE_ACTIVATION_NONE = 0, SLUICE_RELU = 1, SLUICE_GELU_TANH = 2, SLUICE_SILU = 3 };
+enum sluice_bias { SLUICE_BIAS_NONE = 0, SLUICE_BIAS_PER_ROW = 1, SLUICE_BIAS_PER_COLUMN = 2 };
+/* In the options, 0 leaves the choice to the planner. */
+enum sluice_schedule { SLUICE_ANY_SCHEDULE = 0, SLUICE_COOPERATIVE = 1, SLUICE_PINGPONG = 2 };
+enum sluice_scheduler { SLUICE_ANY_SCHEDULER = 0, SLUICE_ONE_TILE_PER_CTA = 1, SLUICE_DATA_PARALLEL = 2 };
+enum sluice_raster { SLUICE_ANY_RASTER = 0, SLUICE_ALONG_M = 1, SLUICE_ALONG_N = 2 };
+
+/* As a leading dimension: the matrix is dense. As a batch stride: matrices follow one another without a gap. */
+#define SLUICE_PACKED (-1)
+
+/* D[b] = activation(alpha * A[b] B[b] + beta * C[b] + bias), for b in [0, batch).
+ *
+ * A is m x k, B is k x n, C and D are m x n and row-major. Accumulation is in fp32; the result is rounded once, to type_d. C and the bias
+ * have D's type. C may be D (same pointer, same strides); any other overlap of D with an input is an error the library cannot see.
+ * beta == 0 never reads C; alpha == 0 or k == 0 never reads A and B; m, n or batch of 0 does nothing. */
+typedef struct sluice_problem {
+  size_t struct_size;
+  int64_t m, n, k;  /* 0 or more */
+  int64_t batch;    /* default 1 */
+  int32_t type_ab;  /* SLUICE_BF16 (default) or SLUICE_FP16 */
+  int32_t type_d;   /* SLUICE_BF16 (default), SLUICE_FP16 or SLUICE_FP32 */
+  int32_t layout_a; /* default SLUICE_ROW_MAJOR */
+  int32_t layout_b; /* default SLUICE_COLUMN_MAJOR: each column of B, k elements, is contiguous */
+  /* Distance between rows (row-major) or columns (column-major), in elements. Default SLUICE_PACKED. */
+  int64_t lda, ldb, ldc, ldd;
+  /* Default SLUICE_PACKED. 0 repeats one matrix for the whole batch (A, B and C only). */
+  int64_t batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d;
+  /* What the caller promises of the pointers passed to sluice_run(), a power of two from the element's size to 16 (default). Less than
+   * 16 for A or B excludes the tensor memory accelerator, and a slower load path is planned. */
+  int32_t alignment_a_bytes, alignment_b_bytes;
+  int32_t alignment_d_bytes; /* of C, D and bias */
+  int32_t bias;              /* enum sluice_bias */
+  int32_t activation;        /* enum sluice_activation */
+  float alpha;               /* default 1 */
+  float beta;                /* default 0 */
+  int32_t reserved;          /* 0 */
+} sluice_problem;
+
+/* A GPU as data. Get one from sluice_device_find(), sluice_device_current() or sluice_device_from_json(), and change what is different. */
+typedef struct sluice_device {
+  size_t struct_size;
+  char name[64]; /* at most 63 bytes and a 0 */
+  int32_t compute_capability; /* major * 10 + minor; the kernels need 90 */
+  int32_t sm_count;
+  int32_t clusters_of_2; /* clusters of two CTAs that fit at once, one CTA per SM */
+  int32_t shared_memory_per_cta_bytes;
+  int64_t l2_bytes;
+  double clock_ghz;
+  double hbm_gb_per_s;
+  double l2_gb_per_s;
+  double flops_per_clk_per_sm;
+  double sustained_fraction; /* of the matrix rate, that power allows on long runs */
+  double launch_us;
+} sluice_device;
+
+/* Restricts the planner's choice. All zero leaves it free. */
+typedef struct sluice_plan_options {
+  size_t struct_size;
+  const char* kernel_name; /* exactly this kernel; NULL or "" for any */
+  int32_t schedule;        /* enum sluice_schedule */
+  int32_t scheduler;       /* enum sluice_scheduler */
+  int32_t raster;          /* enum sluice_raster */
+  int32_t tile_m;          /* this tile, whatever the kernel; 0 for any */
+  int32_t tile_n;
+  int32_t forget_candidates; /* not 0: the plan does not say what it decided against; smaller and quicker to make */
+} sluice_plan_options;
+
+/* What a plan comes to. An output: set struct_size (the init function does) and pass it to sluice_plan_get_info(), which fills in the
+ * fields that lie inside it. */
+typedef struct sluice_plan_info {
+  size_t struct_size;
+  uint64_t workspace_bytes;
+  int32_t grid_ctas; /* 0 when there is nothing to compute */
+  int32_t worker_count;
+  int32_t shared_memory_bytes;
+  int32_t candidate_count;
+  /* Predicted time: total = launch + max(matrix, hbm, l2) + ramp + exposed epilogue. */
+  double total_us, launch_us, matrix_us, hbm_us, l2_us, ramp_us, exposed_epilogue_us;
+  double waves, useful_share, busy_share;
+} sluice_plan_info;
+
+/* Device pointers for sluice_run(), host pointers for sluice_run_on_cpu(), aligned as the problem promised. */
+typedef struct sluice_arguments {
+  size_t struct_size;
+  const void* a;
+  const void* b;
+  const void* c;    /* needed when beta != 0; may be d */
+  void* d;
+  const void* bias; /* m or n values, needed when the problem has one */
+} sluice_arguments;
+
+typedef struct sluice_plan sluice_plan;
+
+/* ---- Library ---- */
+
+const char* sluice_version(void); /* "0.1.0" */
+int32_t sluice_built_with_cuda(void); /* 1 if the CUDA kernels are in this build */
+/* "invalid argument"; "?" for a number that is no status. */
+const char* sluice_status_name(int32_t status);
+/* The last failure on this thread; "" if there was none. It stays until the next failure on this thread: calls that succeed leave it. */
+const char* sluice_last_error(void);
+void sluice_string_free(char* text); /* NULL is allowed */
+
+size_t sluice_kernel_count(void);
+/* The name of a compiled kernel, NULL if index is too large. */
+const char* sluice_kernel_name(size_t index);
+
+/* ---- Structures ---- Errors: INVALID_ARGUMENT for a null pointer or a struct_size that is no multiple of 8 or below 16. */
+
+sluice_status sluice_problem_init(sluice_problem* problem, size_t struct_size);
+sluice_status sluice_device_init(sluice_device* device, size_t struct_size);
+sluice_status sluice_plan_options_init(sluice_plan_options* options, size_t struct_size);
+sluice_status sluice_plan_info_init(sluice_plan_info* info, size_t struct_size);
+sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_size);
+
+/* ---- Devices ---- `device` must have been initialised; its fields are filled in. */
+
+size_t sluice_device_count(void); /* built in */
+const char* sluice_device_name(size_t index); /* NULL if index is too large */
+/* Errors: NOT_FOUND, listing the names there are. */
+sluice_status sluice_device_find(const char* name, sluice_device* device);
+/* The GPU that is current in the CUDA runtime. Errors: UNSUPPORTED (a build without CUDA), WRONG_DEVICE (not Hopper), CUDA. */
+sluice_status sluice_device_current(sluice_device* device);
+/* Errors: BAD_FORMAT naming the field, INVALID_ARGUMENT, WRONG_DEVICE. */
+sluice_status sluice_device_from_json(const char* json, sluice_device* device);
+sluice_status sluice_device_to_json(const sluice_device* device, char** text);
+
+/* ---- Plans ---- */
+
+/* Decides how to compute the problem on the device. `options` may be NULL. The plan is destroyed with sluice_plan_destroy().
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED, TOO_LARGE, WRONG_DEVICE, OUT_OF_MEMORY. */
+sluice_status sluice_plan_create(const sluice_problem* problem, const sluice_device* device, const sluice_plan_options* options,
+                                 sluice_plan** plan);
+/* A plan from what sluice_plan_to_json() wrote. Errors: BAD_FORMAT naming the field, UNSUPPORTED (a kernel this build lacks). */
+sluice_status sluice_plan_from_json(const char* json, sluice_plan** plan);
+void sluice_plan_destroy(sluice_plan* plan); /* NULL is allowed */
+
+sluice_status sluice_plan_workspace_bytes(const sluice_plan* plan, size_t* bytes);
+sluice_status sluice_plan_get_info(const sluice_plan* plan, sluice_plan_info* info);
+/* The chosen kernel's name: "" when there is nothing to compute, NULL for a NULL plan. Lives as long as the plan. */
+const char* sluice_plan_kernel_name(const sluice_plan* plan);
+
+/* Why the plan is as it is, with `most` candidates at most. */
+sluice_status sluice_plan_explain(const sluice_plan* plan, int32_t most, char** text);
+sluice_status sluice_plan_to_string(const sluice_plan* plan, char** text);
+sluice_status sluice_plan_to_json(const sluice_plan* plan, char** text);
+
+/* The plan replayed on the CPU: the timeline of every SM as an SVG picture, as text `width_columns` wide, or as JSON. */
+sluice_status sluice_plan_simulate_svg(const sluice_plan* plan, char** text);
+sluice_status sluice_plan_simulate_text(const sluice_plan* plan, int32_t width_columns, char** text);
+sluice_status sluice_plan_simulate_json(const sluice_plan* plan, char** text);
+
+/* ---- Running ---- */
+
+/* Enqueues the plan on `stream` (a cudaStream_t; NULL is the default stream) of the current device: no allocation, no synchronisation,
+ * legal during stream capture. `workspace` is device memory of at least the plan's workspace_bytes, aligned to 256 bytes, that nothing
+ * else uses until the work is done; NULL when the plan needs none.
+ * Errors: INVALID_ARGUMENT, MISALIGNED, WORKSPACE_TOO_SMALL, WRONG_DEVICE, CUDA, UNSUPPORTED (a build without CUDA). */
+sluice_status sluice_run(const sluice_plan* plan, const sluice_arguments* arguments, void* workspace, size_t workspace_bytes, void* stream);
+
+/* Called now and then, on the calling thread or another, with the share of the work done, from 0 to 1. */
+typedef void (*sluice_progress)(double done, void* user);
+
+/* The same work on the CPU, in host memory, by the plan's own division; returns when it is done. `threads` of 0 takes all cores;
+ * `progress` may be NULL. Errors: INVALID_ARGUMENT, MISALIGNED, OUT_OF_MEMORY. */
+sluice_status sluice_run_on_cpu(const sluice_plan* plan, const sluice_arguments* host_arguments, int32_t threads, sluice_progress progress,
+                                void* user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SLUICE_SLUICE_H_ */

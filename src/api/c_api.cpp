@@ -1,0 +1,323 @@
+// The C interface: plain structures in, values of the C++ API through, status codes and strings out.
+#include "sluice/sluice.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/sluice.hpp"
+
+#include "api/c_structs.hpp"
+
+struct sluice_plan {
+  sluice::Plan plan;
+  std::string kernel_name;  // handed out by pointer
+};
+
+namespace sluice {
+namespace {
+
+constexpr bool same(sluice_status status, ErrorCode code) { return static_cast<int>(status) == static_cast<int>(code); }
+static_assert(same(SLUICE_INVALID_ARGUMENT, ErrorCode::invalid_argument) && same(SLUICE_MISALIGNED, ErrorCode::misaligned) &&
+              same(SLUICE_UNSUPPORTED, ErrorCode::unsupported) && same(SLUICE_TOO_LARGE, ErrorCode::too_large) &&
+              same(SLUICE_WORKSPACE_TOO_SMALL, ErrorCode::workspace_too_small) && same(SLUICE_WRONG_DEVICE, ErrorCode::wrong_device) &&
+              same(SLUICE_NOT_FOUND, ErrorCode::not_found) && same(SLUICE_BAD_FORMAT, ErrorCode::bad_format) &&
+              same(SLUICE_IO, ErrorCode::io) && same(SLUICE_CUDA, ErrorCode::cuda) &&
+              same(SLUICE_OUT_OF_MEMORY, ErrorCode::out_of_memory) && same(SLUICE_INTERNAL, ErrorCode::internal));
+
+// The message of a thread. Keeping it may itself run out of memory, for which there is a message that needs none.
+class LastError {
+ public:
+  const char* text() const noexcept { return shown_; }
+  void set(const char* message) noexcept {
+    try {
+      kept_ = message;
+      shown_ = kept_.c_str();
+    } catch (const std::exception&) {
+      shown_ = "host memory ran out";
+    }
+  }
+
+ private:
+  std::string kept_;
+  const char* shown_ = "";
+};
+thread_local LastError last_error;
+
+sluice_status fail(ErrorCode code, const char* message) noexcept {
+  last_error.set(message);
+  return static_cast<sluice_status>(code);
+}
+
+// Runs one call of the C++ API. No exception gets past here.
+template <class F>
+sluice_status guarded(F&& call) noexcept {
+  try {
+    const Status status = call();
+    return status ? SLUICE_OK : fail(status.error().code, status.error().message.c_str());
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::out_of_memory, "host memory ran out");
+  } catch (const std::exception& e) {
+    return fail(ErrorCode::internal, e.what());
+  } catch (...) {
+    return fail(ErrorCode::internal, "an unknown exception");
+  }
+}
+
+Error null_pointer(const char* what) { return {ErrorCode::invalid_argument, std::string(what) + " is a null pointer; pass a valid one"}; }
+
+// A string of the caller's own.
+Status hand_out(const std::string& from, char** to) {
+  char* copy = static_cast<char*>(std::malloc(from.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, from.c_str(), from.size() + 1);
+  *to = copy;
+  return Nothing{};
+}
+
+// What is the same in all functions that describe a plan as text. `describe` gives a Result<std::string>.
+template <class F>
+sluice_status plan_text(const sluice_plan* plan, char** text, F&& describe) noexcept {
+  return guarded([&]() -> Status {
+    if (text == nullptr) return null_pointer("text");
+    *text = nullptr;
+    if (plan == nullptr) return null_pointer("plan");
+    const Result<std::string> result = describe(plan->plan);
+    if (!result) return result.error();
+    return hand_out(*result, text);
+  });
+}
+
+template <class F>
+Result<std::string> simulated(const Plan& plan, F&& draw) {
+  const Result<Simulation> simulation = simulate(plan);
+  if (!simulation) return simulation.error();
+  return draw(*simulation);
+}
+
+Status give_plan(Result<Plan> made, sluice_plan** out) {
+  if (!made) return made.error();
+  std::string kernel = made->grid_ctas == 0 ? std::string() : name(made->kernel);
+  *out = new sluice_plan{std::move(*made), std::move(kernel)};
+  return Nothing{};
+}
+
+template <class C>
+sluice_status init(C* structure, std::size_t struct_size) noexcept {
+  return guarded([&]() -> Status {
+    if (structure == nullptr) return null_pointer(struct_name<C>);
+    return fill_in_defaults(*structure, struct_size);
+  });
+}
+
+// Results of the form "device or error" into the caller's structure.
+template <class F>
+sluice_status give_device(sluice_device* device, F&& find) noexcept {
+  return guarded([&]() -> Status {
+    if (device == nullptr) return null_pointer("device");
+    const Result<DeviceSpec> found = find();
+    if (!found) return found.error();
+    return from_device_spec(*found, *device);
+  });
+}
+
+Result<GemmArguments> read_arguments(const sluice_arguments* given) {
+  if (given == nullptr) return null_pointer("arguments");
+  const Result<sluice_arguments> whole = read_struct(*given);
+  if (!whole) return whole.error();
+  return GemmArguments{.a = whole->a, .b = whole->b, .c = whole->c, .d = whole->d, .bias = whole->bias};
+}
+
+const std::vector<std::string>& kernel_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const KernelConfig& kernel : kernel_list()) all.push_back(name(kernel));
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace
+}  // namespace sluice
+
+using namespace sluice;
+
+extern "C" {
+
+const char* sluice_version(void) { return version(); }
+int32_t sluice_built_with_cuda(void) { return built_with_cuda() ? 1 : 0; }
+const char* sluice_status_name(int32_t status) { return status == SLUICE_OK ? "ok" : to_string(static_cast<ErrorCode>(status)); }
+const char* sluice_last_error(void) { return last_error.text(); }
+void sluice_string_free(char* text) { std::free(text); }
+
+size_t sluice_kernel_count(void) {
+  size_t count = 0;
+  guarded([&]() -> Status {
+    count = kernel_list().size();
+    return Nothing{};
+  });
+  return count;
+}
+
+const char* sluice_kernel_name(size_t index) {
+  const char* text = nullptr;
+  guarded([&]() -> Status {
+    if (index < kernel_names().size()) text = kernel_names()[index].c_str();
+    return Nothing{};
+  });
+  return text;
+}
+
+sluice_status sluice_problem_init(sluice_problem* problem, size_t struct_size) { return init(problem, struct_size); }
+sluice_status sluice_device_init(sluice_device* device, size_t struct_size) { return init(device, struct_size); }
+sluice_status sluice_plan_options_init(sluice_plan_options* options, size_t struct_size) { return init(options, struct_size); }
+sluice_status sluice_plan_info_init(sluice_plan_info* info, size_t struct_size) { return init(info, struct_size); }
+sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_size) { return init(arguments, struct_size); }
+
+size_t sluice_device_count(void) {
+  size_t count = 0;
+  guarded([&]() -> Status {
+    count = builtin_devices().size();
+    return Nothing{};
+  });
+  return count;
+}
+
+const char* sluice_device_name(size_t index) {
+  const char* text = nullptr;
+  guarded([&]() -> Status {
+    if (index < builtin_devices().size()) text = builtin_devices()[index].name.c_str();
+    return Nothing{};
+  });
+  return text;
+}
+
+sluice_status sluice_device_find(const char* name, sluice_device* device) {
+  return give_device(device, [&]() -> Result<DeviceSpec> {
+    if (name == nullptr) return null_pointer("name");
+    return find_device(name);
+  });
+}
+
+sluice_status sluice_device_current(sluice_device* device) {
+  return give_device(device, [] { return current_device(); });
+}
+
+sluice_status sluice_device_from_json(const char* json, sluice_device* device) {
+  return give_device(device, [&]() -> Result<DeviceSpec> {
+    if (json == nullptr) return null_pointer("json");
+    return device_from_json(json);
+  });
+}
+
+sluice_status sluice_device_to_json(const sluice_device* device, char** text) {
+  return guarded([&]() -> Status {
+    if (text == nullptr) return null_pointer("text");
+    *text = nullptr;
+    if (device == nullptr) return null_pointer("device");
+    const Result<DeviceSpec> spec = to_device_spec(*device);
+    if (!spec) return spec.error();
+    return hand_out(to_json(*spec), text);
+  });
+}
+
+sluice_status sluice_plan_create(const sluice_problem* problem, const sluice_device* device, const sluice_plan_options* options,
+                                 sluice_plan** plan) {
+  return guarded([&]() -> Status {
+    if (plan == nullptr) return null_pointer("plan");
+    *plan = nullptr;
+    if (problem == nullptr) return null_pointer("problem");
+    if (device == nullptr) return null_pointer("device");
+    const Result<GemmProblem> what = to_problem(*problem);
+    if (!what) return what.error();
+    const Result<DeviceSpec> where = to_device_spec(*device);
+    if (!where) return where.error();
+    const Result<PlanOptions> how = options == nullptr ? Result<PlanOptions>(PlanOptions{}) : to_plan_options(*options);
+    if (!how) return how.error();
+    return give_plan(sluice::plan(*what, *where, *how), plan);
+  });
+}
+
+sluice_status sluice_plan_from_json(const char* json, sluice_plan** plan) {
+  return guarded([&]() -> Status {
+    if (plan == nullptr) return null_pointer("plan");
+    *plan = nullptr;
+    if (json == nullptr) return null_pointer("json");
+    return give_plan(plan_from_json(json), plan);
+  });
+}
+
+void sluice_plan_destroy(sluice_plan* plan) { delete plan; }
+
+sluice_status sluice_plan_workspace_bytes(const sluice_plan* plan, size_t* bytes) {
+  return guarded([&]() -> Status {
+    if (plan == nullptr) return null_pointer("plan");
+    if (bytes == nullptr) return null_pointer("bytes");
+    *bytes = plan->plan.workspace_bytes;
+    return Nothing{};
+  });
+}
+
+sluice_status sluice_plan_get_info(const sluice_plan* plan, sluice_plan_info* info) {
+  return guarded([&]() -> Status {
+    if (plan == nullptr) return null_pointer("plan");
+    if (info == nullptr) return null_pointer("info");
+    return from_plan(plan->plan, *info);
+  });
+}
+
+const char* sluice_plan_kernel_name(const sluice_plan* plan) { return plan == nullptr ? nullptr : plan->kernel_name.c_str(); }
+
+sluice_status sluice_plan_explain(const sluice_plan* plan, int32_t most, char** text) {
+  return plan_text(plan, text, [most](const Plan& p) -> Result<std::string> { return explain(p, most); });
+}
+
+sluice_status sluice_plan_to_string(const sluice_plan* plan, char** text) {
+  return plan_text(plan, text, [](const Plan& p) -> Result<std::string> { return to_string(p); });
+}
+
+sluice_status sluice_plan_to_json(const sluice_plan* plan, char** text) {
+  return plan_text(plan, text, [](const Plan& p) -> Result<std::string> { return to_json(p); });
+}
+
+sluice_status sluice_plan_simulate_svg(const sluice_plan* plan, char** text) {
+  return plan_text(plan, text, [](const Plan& p) { return simulated(p, [](const Simulation& s) { return to_svg(s); }); });
+}
+
+sluice_status sluice_plan_simulate_text(const sluice_plan* plan, int32_t width_columns, char** text) {
+  return plan_text(plan, text, [&](const Plan& p) { return simulated(p, [&](const Simulation& s) { return to_text(s, width_columns); }); });
+}
+
+sluice_status sluice_plan_simulate_json(const sluice_plan* plan, char** text) {
+  return plan_text(plan, text, [](const Plan& p) { return simulated(p, [](const Simulation& s) { return to_json(s); }); });
+}
+
+sluice_status sluice_run(const sluice_plan* plan, const sluice_arguments* arguments, void* workspace, size_t workspace_bytes,
+                         void* stream) {
+  return guarded([&]() -> Status {
+    if (plan == nullptr) return null_pointer("plan");
+    const Result<GemmArguments> pointers = read_arguments(arguments);
+    if (!pointers) return pointers.error();
+    return run(plan->plan, *pointers, workspace, workspace_bytes, static_cast<Stream>(stream));
+  });
+}
+
+sluice_status sluice_run_on_cpu(const sluice_plan* plan, const sluice_arguments* host_arguments, int32_t threads, sluice_progress progress,
+                                void* user) {
+  return guarded([&]() -> Status {
+    if (plan == nullptr) return null_pointer("plan");
+    if (threads < 0)
+      return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+    const Result<GemmArguments> pointers = read_arguments(host_arguments);
+    if (!pointers) return pointers.error();
+    Progress report;
+    if (progress != nullptr) report = [progress, user](double done) { progress(done, user); };
+    return run_on_cpu(plan->plan, *pointers, threads, report);
+  });
+}
+
+}  // extern "C"

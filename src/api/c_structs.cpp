@@ -1,0 +1,186 @@
+#include "api/c_structs.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sluice {
+namespace {
+
+// The layouts of the first release, which no later one may change. A new field goes to the end.
+static_assert(sizeof(void*) != 8 || (sizeof(sluice_problem) == 152 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 40 &&
+                                     sizeof(sluice_plan_info) == 112 && sizeof(sluice_arguments) == 48));
+static_assert(offsetof(sluice_problem, type_ab) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
+              offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_device, l2_bytes) == 88);
+static_assert(SLUICE_PACKED == kPacked);
+
+constexpr bool same(int c, auto cpp) { return c == static_cast<int>(cpp); }
+static_assert(same(SLUICE_BF16, DataType::bf16) && same(SLUICE_FP16, DataType::fp16) && same(SLUICE_FP32, DataType::fp32));
+static_assert(same(SLUICE_ROW_MAJOR, Layout::row_major) && same(SLUICE_COLUMN_MAJOR, Layout::column_major));
+static_assert(same(SLUICE_ACTIVATION_NONE, Activation::none) && same(SLUICE_RELU, Activation::relu) &&
+              same(SLUICE_GELU_TANH, Activation::gelu_tanh) && same(SLUICE_SILU, Activation::silu));
+static_assert(same(SLUICE_BIAS_NONE, Bias::none) && same(SLUICE_BIAS_PER_ROW, Bias::per_row) &&
+              same(SLUICE_BIAS_PER_COLUMN, Bias::per_column));
+// 0 is "any" in the options, so these are one higher.
+static_assert(same(SLUICE_COOPERATIVE - 1, KernelSchedule::cooperative) && same(SLUICE_PINGPONG - 1, KernelSchedule::pingpong));
+static_assert(same(SLUICE_ONE_TILE_PER_CTA - 1, SchedulerKind::one_tile_per_cta) &&
+              same(SLUICE_DATA_PARALLEL - 1, SchedulerKind::data_parallel));
+static_assert(same(SLUICE_ALONG_M - 1, Rasterization::along_m) && same(SLUICE_ALONG_N - 1, Rasterization::along_n));
+
+// Turns numbers into enumerators, and keeps the first that is none.
+class Enumerators {
+ public:
+  template <class Enum>
+  void read(const char* field, const char* type, std::int32_t number, int largest, Enum& to) {
+    if (in_range(field, type, number, largest)) to = static_cast<Enum>(number);
+  }
+
+  // 0 leaves it free.
+  template <class Enum>
+  void read(const char* field, const char* type, std::int32_t number, int largest, std::optional<Enum>& to) {
+    if (in_range(field, type, number, largest) && number != 0) to = static_cast<Enum>(number - 1);
+  }
+
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  bool in_range(const char* field, const char* type, std::int32_t number, int largest) {
+    const bool fits = number >= 0 && number <= largest;
+    if (!fits && !error_)
+      error_ = Error{ErrorCode::invalid_argument, std::string(field) + " = " + std::to_string(number) + " is no value of enum " + type +
+                                                      ", which go from 0 to " + std::to_string(largest)};
+    return fits;
+  }
+
+  std::optional<Error> error_;
+};
+
+// A name that is too long is cut.
+sluice_device as_struct(const DeviceSpec& spec) {
+  sluice_device c{};
+  std::copy_n(spec.name.begin(), std::min(spec.name.size(), sizeof c.name - 1), c.name);
+  c.compute_capability = spec.compute_capability;
+  c.sm_count = spec.sm_count;
+  c.clusters_of_2 = spec.clusters_of_2;
+  c.shared_memory_per_cta_bytes = spec.shared_memory_per_cta_bytes;
+  c.l2_bytes = spec.l2_bytes;
+  c.clock_ghz = spec.clock_ghz;
+  c.hbm_gb_per_s = spec.hbm_gb_per_s;
+  c.l2_gb_per_s = spec.l2_gb_per_s;
+  c.flops_per_clk_per_sm = spec.flops_per_clk_per_sm;
+  c.sustained_fraction = spec.sustained_fraction;
+  c.launch_us = spec.launch_us;
+  return c;
+}
+
+}  // namespace
+
+sluice_device default_of(const sluice_device*) { return as_struct(DeviceSpec{}); }
+
+sluice_problem default_of(const sluice_problem*) {
+  const GemmProblem p;
+  sluice_problem c{};
+  c.m = p.m, c.n = p.n, c.k = p.k, c.batch = p.batch;
+  c.type_ab = static_cast<std::int32_t>(p.type_ab), c.type_d = static_cast<std::int32_t>(p.type_d);
+  c.layout_a = static_cast<std::int32_t>(p.layout_a), c.layout_b = static_cast<std::int32_t>(p.layout_b);
+  c.lda = p.lda, c.ldb = p.ldb, c.ldc = p.ldc, c.ldd = p.ldd;
+  c.batch_stride_a = p.batch_stride_a, c.batch_stride_b = p.batch_stride_b;
+  c.batch_stride_c = p.batch_stride_c, c.batch_stride_d = p.batch_stride_d;
+  c.alignment_a_bytes = p.alignment_a_bytes, c.alignment_b_bytes = p.alignment_b_bytes, c.alignment_d_bytes = p.alignment_d_bytes;
+  c.bias = static_cast<std::int32_t>(p.epilogue.bias), c.activation = static_cast<std::int32_t>(p.epilogue.activation);
+  c.alpha = p.epilogue.alpha, c.beta = p.epilogue.beta;
+  return c;
+}
+
+Result<GemmProblem> to_problem(const sluice_problem& given) {
+  const Result<sluice_problem> whole = read_struct(given);
+  if (!whole) return whole.error();
+  const sluice_problem& c = *whole;
+  if (c.reserved != 0)
+    return Error{ErrorCode::invalid_argument,
+                 "reserved = " + std::to_string(c.reserved) + " of a sluice_problem must be 0; call sluice_problem_init"};
+  GemmProblem p{.m = c.m, .n = c.n, .k = c.k, .batch = c.batch};
+  Enumerators enums;
+  enums.read("type_ab", "sluice_data_type", c.type_ab, SLUICE_FP32, p.type_ab);
+  enums.read("type_d", "sluice_data_type", c.type_d, SLUICE_FP32, p.type_d);
+  enums.read("layout_a", "sluice_layout", c.layout_a, SLUICE_COLUMN_MAJOR, p.layout_a);
+  enums.read("layout_b", "sluice_layout", c.layout_b, SLUICE_COLUMN_MAJOR, p.layout_b);
+  enums.read("bias", "sluice_bias", c.bias, SLUICE_BIAS_PER_COLUMN, p.epilogue.bias);
+  enums.read("activation", "sluice_activation", c.activation, SLUICE_SILU, p.epilogue.activation);
+  if (enums.error()) return *enums.error();
+  p.lda = c.lda, p.ldb = c.ldb, p.ldc = c.ldc, p.ldd = c.ldd;
+  p.batch_stride_a = c.batch_stride_a, p.batch_stride_b = c.batch_stride_b;
+  p.batch_stride_c = c.batch_stride_c, p.batch_stride_d = c.batch_stride_d;
+  p.alignment_a_bytes = c.alignment_a_bytes, p.alignment_b_bytes = c.alignment_b_bytes, p.alignment_d_bytes = c.alignment_d_bytes;
+  p.epilogue.alpha = c.alpha, p.epilogue.beta = c.beta;
+  return p;
+}
+
+Result<DeviceSpec> to_device_spec(const sluice_device& given) {
+  const Result<sluice_device> whole = read_struct(given);
+  if (!whole) return whole.error();
+  const sluice_device& c = *whole;
+  const char* const end = std::find(c.name, c.name + sizeof c.name, '\0');
+  if (end == c.name + sizeof c.name)
+    return Error{ErrorCode::invalid_argument,
+                 "the name of a sluice_device must end with 0 within its " + std::to_string(sizeof c.name) + " bytes"};
+  return DeviceSpec{.name = std::string(c.name, end),
+                    .compute_capability = c.compute_capability,
+                    .sm_count = c.sm_count,
+                    .clusters_of_2 = c.clusters_of_2,
+                    .shared_memory_per_cta_bytes = c.shared_memory_per_cta_bytes,
+                    .l2_bytes = c.l2_bytes,
+                    .clock_ghz = c.clock_ghz,
+                    .hbm_gb_per_s = c.hbm_gb_per_s,
+                    .l2_gb_per_s = c.l2_gb_per_s,
+                    .flops_per_clk_per_sm = c.flops_per_clk_per_sm,
+                    .sustained_fraction = c.sustained_fraction,
+                    .launch_us = c.launch_us};
+}
+
+Result<PlanOptions> to_plan_options(const sluice_plan_options& given) {
+  const Result<sluice_plan_options> whole = read_struct(given);
+  if (!whole) return whole.error();
+  const sluice_plan_options& c = *whole;
+  PlanOptions options{.tile_m = c.tile_m, .tile_n = c.tile_n, .keep_candidates = c.forget_candidates == 0};
+  Enumerators enums;
+  enums.read("schedule", "sluice_schedule", c.schedule, SLUICE_PINGPONG, options.schedule);
+  enums.read("scheduler", "sluice_scheduler", c.scheduler, SLUICE_DATA_PARALLEL, options.scheduler);
+  enums.read("raster", "sluice_raster", c.raster, SLUICE_ALONG_N, options.raster);
+  if (enums.error()) return *enums.error();
+  if (c.kernel_name != nullptr) options.kernel_name = c.kernel_name;
+  return options;
+}
+
+Status from_device_spec(const DeviceSpec& spec, sluice_device& to) {
+  constexpr std::size_t kMostBytes = sizeof to.name - 1;
+  if (spec.name.size() > kMostBytes)
+    return Error{ErrorCode::too_large, "the device's name '" + spec.name + "' is longer than the " + std::to_string(kMostBytes) +
+                                           " bytes of a sluice_device; shorten it"};
+  return write_struct(as_struct(spec), to);
+}
+
+Status from_plan(const Plan& plan, sluice_plan_info& to) {
+  const PredictedTime& t = plan.predicted;
+  sluice_plan_info c{};
+  c.workspace_bytes = plan.workspace_bytes;
+  c.grid_ctas = plan.grid_ctas;
+  c.worker_count = plan.worker_count;
+  c.shared_memory_bytes = plan.shared_memory_bytes;
+  c.candidate_count = static_cast<std::int32_t>(plan.candidates.size());
+  c.total_us = t.total_us;
+  c.launch_us = t.launch_us;
+  c.matrix_us = t.matrix_us;
+  c.hbm_us = t.hbm_us;
+  c.l2_us = t.l2_us;
+  c.ramp_us = t.ramp_us;
+  c.exposed_epilogue_us = t.exposed_epilogue_us;
+  c.waves = t.waves;
+  c.useful_share = t.useful_share;
+  c.busy_share = t.busy_share;
+  return write_struct(c, to);
+}
+
+}  // namespace sluice
