@@ -35,9 +35,10 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/sluice-config-ver
 install(FILES ${PROJECT_BINARY_DIR}/package/sluice-config.cmake ${PROJECT_BINARY_DIR}/package/sluice-config-version.cmake
         DESTINATION ${sluice_cmake_dir})
 
-# In a .pc file paths may be given absolute (GNUInstallDirs allows it) or under the prefix.
-cmake_path(APPEND sluice_pc_libdir "\${prefix}" ${CMAKE_INSTALL_LIBDIR})
-cmake_path(APPEND sluice_pc_includedir "\${prefix}" ${CMAKE_INSTALL_INCLUDEDIR})
+# The .pc file finds the prefix from where it lies, so that `cmake --install --prefix` and a moved tree both work.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE sluice_pc_up)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE sluice_pc_libdir)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE sluice_pc_includedir)
 set(sluice_pc_private "-lstdc++ -lm -pthread")
 if(SLUICE_CUDA)
   string(APPEND sluice_pc_private " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt")

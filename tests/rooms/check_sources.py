@@ -11,7 +11,7 @@ LONGEST_WAY_LINES = 2500
 # run() and the kernel it launches; what lies between them is included by generated instance files only.
 WAY_STARTS = ("src/launch/run", "src/kernel/gemm_kernel")
 BETWEEN = ("src/kernel/kernel_instance",)
-BUILT_INS = re.compile(r"\b(asm|__asm__|threadIdx|blockIdx|blockDim|gridDim|warpSize|__shared__|__syncthreads|__syncwarp|__shfl\w*|__ballot\w*|"
+BUILT_INS = re.compile(r"(?<![.>\w])(asm|__asm__|threadIdx|blockIdx|blockDim|gridDim|warpSize|__shared__|__syncthreads|__syncwarp|__shfl\w*|__ballot\w*|"
                        r"__nanosleep|__threadfence\w*|__ldg|__cvta\w*|clock64|cuda::ptx|atomic(?:Add|CAS|Exch|Max|Min|Or|And))\b")
 
 

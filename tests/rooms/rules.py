@@ -10,7 +10,7 @@ KNOWS = {
     "simulator": {"core", "scheduler"},
     "reference": {"core", "scheduler"},
     "kernel": {"arch", "scheduler", "core"},
-    "launch": {"kernel", "arch", "scheduler", "core", "planner"},
+    "launch": {"kernel", "arch", "scheduler", "core"},
     "api": {"core"},
 }
 ONLY_PUBLIC = ("cli", "bench", "python")  # these know include/ and themselves
