@@ -1,0 +1,173 @@
+// The plan cache: what it finds again, what it forgets, and many threads at once.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "sluice/plan.hpp"
+
+namespace sluice {
+namespace {
+
+const DeviceSpec& h200() {
+  static const DeviceSpec device = *find_device("h200");
+  return device;
+}
+
+GemmProblem problem(std::int64_t m) { return {.m = m, .n = 256, .k = 128}; }
+
+std::shared_ptr<const Plan> get(PlanCache& cache, const GemmProblem& p, const DeviceSpec& device = h200()) {
+  const auto found = cache.get(p, device);
+  EXPECT_TRUE(found.ok()) << found.error().message;
+  return found.ok() ? *found : nullptr;
+}
+
+TEST(PlanCache, GivesThePlanAndThenTheSameOne) {
+  PlanCache cache;
+  const auto first = get(cache, problem(512));
+  EXPECT_EQ(*first, *plan(problem(512), h200(), {.keep_candidates = false}));
+  EXPECT_TRUE(first->candidates.empty());
+  EXPECT_EQ(get(cache, problem(512)), first);
+  EXPECT_EQ(cache.size(), 1u);
+}
+
+// One field of the question changed at a time: each must miss. Fields left out of the hash are still compared.
+TEST(PlanCache, EveryFieldCounts) {
+  PlanCache cache;
+  GemmProblem base{.m = 256, .n = 256, .k = 256, .batch = 2};
+  std::vector<GemmProblem> problems(1, base);
+  const auto vary = [&](auto change) {
+    problems.push_back(base);
+    change(problems.back());
+  };
+  vary([](GemmProblem& p) { p.m = 264; });
+  vary([](GemmProblem& p) { p.n = 264; });
+  vary([](GemmProblem& p) { p.k = 264; });
+  vary([](GemmProblem& p) { p.batch = 3; });
+  vary([](GemmProblem& p) { p.type_ab = DataType::fp16; });
+  vary([](GemmProblem& p) { p.type_d = DataType::fp32; });
+  vary([](GemmProblem& p) { p.layout_a = Layout::column_major; });
+  vary([](GemmProblem& p) { p.layout_b = Layout::row_major; });
+  vary([](GemmProblem& p) { p.lda = 264; });
+  vary([](GemmProblem& p) { p.ldb = 264; });
+  vary([](GemmProblem& p) { p.ldc = 264; });
+  vary([](GemmProblem& p) { p.ldd = 264; });
+  vary([](GemmProblem& p) { p.batch_stride_a = 0; });
+  vary([](GemmProblem& p) { p.batch_stride_b = 0; });
+  vary([](GemmProblem& p) { p.batch_stride_c = 0; });
+  vary([](GemmProblem& p) { p.batch_stride_d = 1 << 20; });
+  vary([](GemmProblem& p) { p.alignment_a_bytes = 8; });
+  vary([](GemmProblem& p) { p.alignment_b_bytes = 8; });
+  vary([](GemmProblem& p) { p.alignment_d_bytes = 8; });
+  vary([](GemmProblem& p) { p.epilogue.alpha = 2; });
+  vary([](GemmProblem& p) { p.epilogue.beta = 1; });
+  vary([](GemmProblem& p) { p.epilogue.bias = Bias::per_row; });
+  vary([](GemmProblem& p) { p.epilogue.activation = Activation::relu; });
+  for (const GemmProblem& p : problems) EXPECT_EQ(get(cache, p)->problem, *validate(p));
+  EXPECT_EQ(cache.size(), problems.size());
+  for (const GemmProblem& p : problems) EXPECT_EQ(get(cache, p)->problem, *validate(p));
+  EXPECT_EQ(cache.size(), problems.size());
+}
+
+TEST(PlanCache, DevicesOfOneNameAreToldApart) {
+  PlanCache cache;
+  DeviceSpec slower = h200();
+  slower.hbm_gb_per_s = 1000;
+  DeviceSpec smaller = h200();
+  smaller.sm_count = 100;
+  smaller.clusters_of_2 = 50;
+  get(cache, problem(4096));
+  EXPECT_EQ(get(cache, problem(4096), slower)->device, slower);
+  EXPECT_EQ(get(cache, problem(4096), smaller)->device, smaller);
+  EXPECT_EQ(cache.size(), 3u);
+}
+
+TEST(PlanCache, TheOldestLeaves) {
+  PlanCache cache(3);
+  const auto first = get(cache, problem(1));
+  const auto second = get(cache, problem(2));
+  get(cache, problem(3));
+  EXPECT_EQ(get(cache, problem(1)), first) << "being used does not make it younger, nor does it leave before its turn";
+  get(cache, problem(4));
+  EXPECT_EQ(cache.size(), 3u);
+  EXPECT_EQ(get(cache, problem(2)), second);
+  EXPECT_EQ(first->problem.m, 1) << "a plan that left the cache lives on with who holds it";
+  EXPECT_NE(get(cache, problem(1)), first);  // made again
+  EXPECT_EQ(cache.size(), 3u);
+  EXPECT_NE(get(cache, problem(2)), second) << "2 was the oldest when 1 came back";
+}
+
+TEST(PlanCache, RoomForNone) {
+  PlanCache cache(0);
+  EXPECT_NE(get(cache, problem(1)), nullptr);
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(PlanCache, ErrorsAreNotKept) {
+  PlanCache cache;
+  const auto refused = cache.get(problem(-1), h200());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+// A NaN is not equal to itself: compared by value it would never be found, and fill the cache.
+TEST(PlanCache, FindsAScaleThatIsNotANumber) {
+  PlanCache cache;
+  GemmProblem p = problem(64);
+  p.epilogue.alpha = std::numeric_limits<float>::quiet_NaN();
+  const auto first = get(cache, p);
+  EXPECT_EQ(get(cache, p), first);
+  EXPECT_EQ(cache.size(), 1u);
+}
+
+TEST(PlanCache, Moves) {
+  PlanCache cache(8);
+  const auto first = get(cache, problem(64));
+  PlanCache moved = std::move(cache);
+  EXPECT_EQ(get(moved, problem(64)), first);
+}
+
+// Hits, misses and evictions from many threads: everyone always gets the plan for the question asked, and the bound holds.
+TEST(PlanCache, ManyThreads) {
+  constexpr int kThreads = 8, kRounds = 2000, kProblems = 24;
+  constexpr std::size_t kCapacity = 16;
+  PlanCache cache(kCapacity);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kRounds; ++i) {
+        const std::int64_t m = 1 + (i * (t + 1)) % kProblems;
+        const auto found = cache.get(problem(m), h200());
+        if (!found || (*found)->problem.m != m || (*found)->device.sm_count != 132 || cache.size() > kCapacity) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(cache.size(), kCapacity);
+}
+
+// Threads that ask for a new plan at the same moment end up with one and the same.
+TEST(PlanCache, TheFirstToAddWins) {
+  for (int round = 0; round < 20; ++round) {
+    PlanCache cache;
+    std::atomic<int> ready{0};
+    std::vector<std::shared_ptr<const Plan>> got(4);
+    std::vector<std::thread> threads;
+    for (auto& mine : got)
+      threads.emplace_back([&] {
+        ++ready;
+        while (ready < 4) std::this_thread::yield();
+        mine = *cache.get(problem(100), h200());
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& mine : got) EXPECT_EQ(mine, got.front());
+    EXPECT_EQ(cache.size(), 1u);
+  }
+}
+
+}  // namespace
+}  // namespace sluice

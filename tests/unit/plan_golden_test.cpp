@@ -1,0 +1,102 @@
+// The planner's choices for a set of shapes and devices, as text under tests/golden: a change of the cost model shows as a diff.
+//
+// After a change that is meant: SLUICE_UPDATE_GOLDEN=1 build/tests/unit_tests --gtest_filter='PlanGolden.*', then look at the diff.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sluice/plan.hpp"
+
+namespace sluice {
+namespace {
+
+const char* const kFile = SLUICE_SOURCE_DIR "/tests/golden/plans.txt";
+
+struct Shape {
+  std::int64_t m, n, k;
+};
+
+std::vector<GemmProblem> problems_for_all_devices() {
+  std::vector<GemmProblem> problems;
+  // Squares, a row of decode sizes, a wave and a bit more (132 tiles of 128 x 256 and one more), deep K, odd sizes.
+  for (const Shape& s : std::vector<Shape>{{256, 256, 256},
+                                           {1024, 1024, 1024},
+                                           {4096, 4096, 4096},
+                                           {8192, 8192, 8192},
+                                           {1, 4096, 4096},
+                                           {16, 6144, 4096},
+                                           {64, 28672, 4096},
+                                           {512, 4096, 14336},
+                                           {1408, 3072, 4096},
+                                           {1408, 3328, 4096},
+                                           {128, 128, 16384},
+                                           {384, 384, 128},
+                                           {127, 129, 65}})
+    problems.push_back({.m = s.m, .n = s.n, .k = s.k});
+  return problems;
+}
+
+std::vector<GemmProblem> problems_for_one_device() {
+  std::vector<GemmProblem> problems;
+  for (const Layout a : {Layout::row_major, Layout::column_major})
+    for (const Layout b : {Layout::row_major, Layout::column_major})
+      problems.push_back(
+          {.m = 2048, .n = 2048, .k = 2048, .type_ab = DataType::fp16, .type_d = DataType::fp32, .layout_a = a, .layout_b = b});
+  problems.push_back({.m = 128, .n = 128, .k = 128, .batch = 64});
+  problems.push_back({.m = 128, .n = 128, .k = 0});
+  problems.push_back({.m = 0, .n = 128, .k = 128});
+  problems.push_back({.m = 4096, .n = 4096, .k = 4096, .alignment_a_bytes = 2});
+  problems.push_back(
+      {.m = 2048, .n = 4096, .k = 1024, .epilogue = {.beta = 1, .bias = Bias::per_column, .activation = Activation::gelu_tanh}});
+  return problems;
+}
+
+std::string line_for(const GemmProblem& problem, const DeviceSpec& device) {
+  const Result<Plan> made = plan(problem, device, {.keep_candidates = false});
+  std::ostringstream line;
+  line << device.name << " | " << describe(problem) << " | ";
+  if (!made) {
+    line << made.error().message;
+  } else if (made->grid_ctas == 0) {
+    line << "nothing to compute";
+  } else {
+    const SchedulerParams& s = made->scheduler;
+    line << name(made->kernel) << " | " << to_string(s.kind) << ' ' << to_string(s.raster) << " cohort " << s.cohort << " | " << s.tiles_m
+         << " x " << s.tiles_n << " tiles, grid " << made->grid_ctas;
+  }
+  return line.str();
+}
+
+std::vector<std::string> lines_now() {
+  std::vector<std::string> lines;
+  for (const DeviceSpec& device : builtin_devices())
+    for (const GemmProblem& problem : problems_for_all_devices()) lines.push_back(line_for(problem, device));
+  for (const GemmProblem& problem : problems_for_one_device()) lines.push_back(line_for(problem, *find_device("h200")));
+  return lines;
+}
+
+TEST(PlanGolden, ChoicesAreThoseOnRecord) {
+  const std::vector<std::string> now = lines_now();
+  if (std::getenv("SLUICE_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream file(kFile);
+    for (const std::string& line : now) file << line << '\n';
+    ASSERT_TRUE(file.flush().good()) << kFile << " cannot be written";
+    return;
+  }
+  std::ifstream file(kFile);
+  ASSERT_TRUE(file.good()) << kFile << " cannot be read";
+  std::vector<std::string> recorded;
+  for (std::string line; std::getline(file, line);) recorded.push_back(line);
+  EXPECT_EQ(recorded.size(), now.size());
+  for (std::size_t i = 0; i < std::min(recorded.size(), now.size()); ++i)
+    EXPECT_EQ(now[i], recorded[i]) << "if this is meant: SLUICE_UPDATE_GOLDEN=1 unit_tests --gtest_filter='PlanGolden.*'";
+}
+
+}  // namespace
+}  // namespace sluice

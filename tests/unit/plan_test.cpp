@@ -1,0 +1,233 @@
+// What every plan must satisfy, whatever the cost model prefers.
+#include "sluice/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/kernel_layout.hpp"
+#include "random_plans.hpp"
+#include "scheduler/tile_order.hpp"
+
+namespace sluice {
+namespace {
+
+DeviceSpec device(const char* name) { return *find_device(name); }
+
+Plan plan_for(const GemmProblem& problem, const char* on = "h200", const PlanOptions& options = {}) {
+  const Result<Plan> made = plan(problem, device(on), options);
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  return made.ok() ? *made : Plan{};
+}
+
+void expect_refused(const Result<Plan>& made, ErrorCode code, const std::vector<std::string>& pieces) {
+  ASSERT_FALSE(made.ok()) << "accepted; expected '" << pieces.front() << "'";
+  EXPECT_EQ(made.error().code, code) << made.error().message;
+  for (const std::string& piece : pieces)
+    EXPECT_NE(made.error().message.find(piece), std::string::npos) << "'" << piece << "' is not in: " << made.error().message;
+}
+
+bool can_run(const Candidate& c) { return c.verdict == CandidateVerdict::chosen || c.verdict == CandidateVerdict::slower; }
+
+TEST(Plan, IsAFunctionOfItsArguments) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 50; ++i) {
+    const GemmProblem p = testing::random_problem(random);
+    EXPECT_EQ(plan_for(p), plan_for(p));
+  }
+}
+
+TEST(Plan, RandomPlansHangTogether) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 500; ++i) {
+    const Plan made = testing::random_plan(random);
+    SCOPED_TRACE(describe(made.problem) + " on " + made.device.name);
+    EXPECT_EQ(*validate(made.problem), made.problem);
+    if (is_empty(made.problem)) {
+      EXPECT_EQ(made.grid_ctas, 0);
+      EXPECT_TRUE(made.candidates.empty());
+      continue;
+    }
+    const GemmProblem& p = made.problem;
+    const SchedulerParams& s = made.scheduler;
+    EXPECT_NE(std::find(kernel_list().begin(), kernel_list().end(), made.kernel), kernel_list().end());
+    EXPECT_EQ(made.kernel.type_ab, p.type_ab);
+    EXPECT_EQ(made.kernel.layout_a, p.layout_a);
+    EXPECT_EQ(made.kernel.layout_b, p.layout_b);
+    // The tiles cover the output, and no whole cluster lies outside.
+    EXPECT_GE(static_cast<std::int64_t>(s.tiles_m) * made.kernel.tile_m, p.m);
+    EXPECT_LT(static_cast<std::int64_t>(s.tiles_m - s.cluster_m) * made.kernel.tile_m, p.m);
+    EXPECT_GE(static_cast<std::int64_t>(s.tiles_n) * made.kernel.tile_n, p.n);
+    EXPECT_LT(static_cast<std::int64_t>(s.tiles_n - s.cluster_n) * made.kernel.tile_n, p.n);
+    EXPECT_EQ(s.tiles_m % s.cluster_m, 0);
+    EXPECT_EQ(s.tiles_n % s.cluster_n, 0);
+    EXPECT_EQ(s.groups, p.batch);
+    EXPECT_EQ(made.grid_ctas % cluster_size(made.kernel), 0);
+    EXPECT_GT(made.grid_ctas, 0);
+    EXPECT_EQ(made.worker_count, made.grid_ctas / cluster_size(made.kernel) * workers_per_cta(made.kernel));
+    if (s.kind == SchedulerKind::data_parallel) {
+      EXPECT_LE(made.grid_ctas, made.device.sm_count);
+    }
+    EXPECT_LE(made.shared_memory_bytes, made.device.shared_memory_per_cta_bytes);
+    EXPECT_GT(made.predicted.total_us, 0);
+    EXPECT_GT(made.predicted.useful_share, 0);
+    EXPECT_LE(made.predicted.useful_share, 1);
+  }
+}
+
+TEST(Plan, CandidatesAreAllKernelsInOrder) {
+  const Plan made = plan_for({.m = 1000, .n = 3000, .k = 500});
+  ASSERT_EQ(made.candidates.size(), kernel_list().size());
+  std::set<std::string> names;
+  for (const Candidate& c : made.candidates) names.insert(name(c.kernel));
+  EXPECT_EQ(names.size(), kernel_list().size());
+
+  const Candidate& best = made.candidates.front();
+  EXPECT_EQ(best.verdict, CandidateVerdict::chosen);
+  EXPECT_EQ(best.kernel, made.kernel);
+  EXPECT_EQ(best.scheduler, made.scheduler);
+  EXPECT_EQ(best.predicted, made.predicted);
+  for (std::size_t i = 1; i < made.candidates.size(); ++i) {
+    const Candidate &before = made.candidates[i - 1], &c = made.candidates[i];
+    EXPECT_NE(c.verdict, CandidateVerdict::chosen);
+    EXPECT_TRUE(can_run(before) || !can_run(c)) << "those that can run come first";
+    if (can_run(c)) {
+      EXPECT_LE(before.predicted.total_us, c.predicted.total_us);
+    }
+    if (!can_run(c)) {
+      EXPECT_EQ(c.predicted, PredictedTime{});
+    }
+  }
+}
+
+TEST(Plan, TotalIsTheSumOfItsParts) {
+  for (const Candidate& c : plan_for({.m = 777, .n = 1234, .k = 999 * 8}).candidates) {
+    if (!can_run(c)) continue;
+    const PredictedTime& t = c.predicted;
+    EXPECT_NEAR(t.total_us, t.launch_us + std::max({t.matrix_us, t.hbm_us, t.l2_us}) + t.ramp_us + t.exposed_epilogue_us,
+                1e-9 * t.total_us);
+  }
+}
+
+TEST(Plan, NothingToCompute) {
+  for (const GemmProblem& p :
+       {GemmProblem{.m = 0, .n = 8, .k = 8}, GemmProblem{.m = 8, .n = 0, .k = 8}, GemmProblem{.m = 8, .n = 8, .k = 8, .batch = 0}}) {
+    const Plan made = plan_for(p);
+    EXPECT_EQ(made.grid_ctas, 0);
+    EXPECT_EQ(made.workspace_bytes, 0u);
+  }
+}
+
+TEST(Plan, NoProductStillWritesTheResult) {
+  GemmProblem p{.m = 100, .n = 100, .k = 0};
+  EXPECT_EQ(plan_for(p).scheduler.k_tiles, 0);
+  EXPECT_GT(plan_for(p).grid_ctas, 0);
+  p.k = 64;
+  p.epilogue.alpha = 0;
+  EXPECT_EQ(plan_for(p).scheduler.k_tiles, 0);
+  EXPECT_GT(plan_for(p).grid_ctas, 0);
+}
+
+TEST(Plan, UnalignedOperandsLeaveTheTensorMemoryAccelerator) {
+  std::vector<GemmProblem> unaligned(4, {.m = 256, .n = 256, .k = 256, .batch = 2});
+  unaligned[0].alignment_a_bytes = 8;
+  unaligned[1].alignment_b_bytes = 2;
+  unaligned[2].lda = 257;
+  unaligned[3].batch_stride_b = 256 * 256 + 4;
+  for (const GemmProblem& p : unaligned) {
+    const Plan made = plan_for(p);
+    EXPECT_EQ(made.kernel.load, LoadPath::threads) << describe(p);
+    for (const Candidate& c : made.candidates) EXPECT_FALSE(can_run(c) && c.kernel.load == LoadPath::tma) << name(c.kernel);
+  }
+  EXPECT_EQ(plan_for({.m = 256, .n = 256, .k = 256}).kernel.load, LoadPath::tma);
+}
+
+TEST(Plan, OptionsAreObeyed) {
+  const GemmProblem p{.m = 2048, .n = 2048, .k = 2048};
+  for (const KernelSchedule schedule : {KernelSchedule::cooperative, KernelSchedule::pingpong})
+    EXPECT_EQ(plan_for(p, "h200", {.schedule = schedule}).kernel.schedule, schedule);
+  for (const SchedulerKind kind : {SchedulerKind::one_tile_per_cta, SchedulerKind::data_parallel})
+    EXPECT_EQ(plan_for(p, "h200", {.scheduler = kind}).scheduler.kind, kind);
+  for (const Rasterization raster : {Rasterization::along_m, Rasterization::along_n})
+    EXPECT_EQ(plan_for(p, "h200", {.raster = raster}).scheduler.raster, raster);
+  EXPECT_EQ(plan_for(p, "h200", {.tile_m = 64}).kernel.tile_m, 64);
+  EXPECT_EQ(plan_for(p, "h200", {.tile_n = 96}).kernel.tile_n, 96);
+  for (const KernelConfig& kernel : kernel_list())
+    if (kernel.type_ab == DataType::bf16 && kernel.layout_a == p.layout_a && kernel.layout_b == p.layout_b) {
+      EXPECT_EQ(plan_for(p, "h200", {.kernel_name = name(kernel)}).kernel, kernel);
+    }
+  EXPECT_TRUE(plan_for(p, "h200", {.keep_candidates = false}).candidates.empty());
+}
+
+TEST(Plan, OptionsThatLeaveNothing) {
+  const GemmProblem p{.m = 64, .n = 64, .k = 64};
+  expect_refused(plan(p, device("h200"), {.kernel_name = "warp_drive"}), ErrorCode::unsupported, {"warp_drive", "relax", "sluice list"});
+  expect_refused(plan(p, device("h200"), {.tile_m = 7}), ErrorCode::unsupported, {"options", "relax"});
+}
+
+TEST(Plan, BadProblemsAndDevicesAreRefusedAtTheDoor) {
+  expect_refused(plan({.m = -1, .n = 8, .k = 8}, device("h200")), ErrorCode::invalid_argument, {"m = -1"});
+  DeviceSpec ampere = device("h200");
+  ampere.name = "a100";
+  ampere.compute_capability = 80;
+  expect_refused(plan({.m = 8, .n = 8, .k = 8}, ampere), ErrorCode::wrong_device, {"a100", "8.0", "9.0"});
+  DeviceSpec nothing = device("h200");
+  nothing.clock_ghz = std::numeric_limits<double>::quiet_NaN();
+  expect_refused(plan({.m = 8, .n = 8, .k = 8}, nothing), ErrorCode::invalid_argument, {"clock_ghz"});
+  expect_refused(plan({.m = 0, .n = 8, .k = 8}, nothing), ErrorCode::invalid_argument, {"clock_ghz"});
+}
+
+// The smallest tile decides: were there a smaller one than this, tile numbers could leave 32 bits.
+TEST(Plan, NoTileIsSmallerThanTheTileCountAssumes) {
+  for (const KernelConfig& kernel : kernel_list()) {
+    EXPECT_GE(kernel.tile_m, 16) << name(kernel);
+    EXPECT_GE(kernel.tile_n, 64) << name(kernel);
+  }
+}
+
+TEST(Plan, TooManyTiles) {
+  const std::int64_t most = std::numeric_limits<std::int32_t>::max() - 1024;
+  expect_refused(plan({.m = most, .n = 4096, .k = 8}, device("h200")), ErrorCode::too_large, {"2147482623", "2^29 tiles", "split"});
+  expect_refused(plan({.m = 1, .n = 1, .k = 1, .batch = most}, device("h200")), ErrorCode::too_large, {"2^29 tiles"});
+}
+
+// At the limit, every kernel with either scheduler: what walks over the tiles must stay within 32 bits.
+TEST(Plan, TheMostTilesStayWithin32Bits) {
+  const std::int64_t most = std::numeric_limits<std::int32_t>::max() - 1024;
+  const GemmProblem p{.m = most, .n = 64 * 3, .k = 8};
+  for (const SchedulerKind kind : {SchedulerKind::one_tile_per_cta, SchedulerKind::data_parallel})
+    for (const Candidate& c : plan_for(p, "h200", {.scheduler = kind}).candidates) {
+      if (!can_run(c)) continue;
+      const Plan made = plan_for(p, "h200", {.scheduler = kind, .kernel_name = name(c.kernel)});
+      EXPECT_GT(made.worker_count, 0) << name(c.kernel);
+      EXPECT_GT(made.grid_ctas, 0) << name(c.kernel);
+      const std::int64_t past_the_end = std::int64_t{cluster_tiles(made.scheduler)} + made.worker_count;
+      EXPECT_LE(past_the_end, std::numeric_limits<std::int32_t>::max()) << name(c.kernel);
+    }
+}
+
+TEST(Plan, ADeviceWithoutClusters) {
+  DeviceSpec lonely = device("h200");
+  lonely.clusters_of_2 = 0;
+  const Result<Plan> made = plan({.m = 4096, .n = 4096, .k = 4096}, lonely);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(cluster_size(made->kernel), 1);
+  for (const Candidate& c : made->candidates)
+    if (c.kernel.type_ab == DataType::bf16 && c.kernel.layout_a == Layout::row_major && c.kernel.layout_b == Layout::column_major) {
+      EXPECT_EQ(c.verdict == CandidateVerdict::cluster_does_not_fit, cluster_size(c.kernel) > 1) << name(c.kernel);
+    }
+}
+
+TEST(Plan, ADeviceWithLittleSharedMemory) {
+  DeviceSpec small = device("h200");
+  small.shared_memory_per_cta_bytes = 1024;
+  expect_refused(plan({.m = 64, .n = 64, .k = 64}, small), ErrorCode::unsupported, {"no kernel"});
+}
+
+}  // namespace
+}  // namespace sluice

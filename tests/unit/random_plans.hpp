@@ -1,0 +1,49 @@
+// Problems and plans at random, from a seed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <random>
+#include <vector>
+
+#include "sluice/plan.hpp"
+
+namespace sluice::testing {
+
+template <class T>
+T pick(std::mt19937& random, std::initializer_list<T> values) {
+  return values.begin()[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
+}
+
+inline GemmProblem random_problem(std::mt19937& random) {
+  const auto extent = [&] { return pick<std::int64_t>(random, {0, 1, 7, 8, 16, 63, 64, 100, 129, 512, 1000, 4096, 8191}); };
+  GemmProblem p{.m = extent(), .n = extent(), .k = extent(), .batch = pick<std::int64_t>(random, {1, 1, 1, 2, 5})};
+  p.type_ab = pick(random, {DataType::bf16, DataType::fp16});
+  p.type_d = pick(random, {DataType::bf16, DataType::fp16, DataType::fp32});
+  p.layout_a = pick(random, {Layout::row_major, Layout::column_major});
+  p.layout_b = pick(random, {Layout::row_major, Layout::column_major});
+  if (pick(random, {true, false})) p.ldd = p.n + pick<std::int64_t>(random, {1, 8, 24});
+  if (pick(random, {true, false})) p.batch_stride_b = 0;
+  p.alignment_a_bytes = pick(random, {2, 8, 16, 16, 16});
+  p.epilogue.alpha = pick(random, {1.0f, 0.0f, -0.0f, 0.1f, 1e-40f, 3.4e38f});
+  p.epilogue.beta = pick(random, {0.0f, 1.0f, -1.0f / 3.0f});
+  p.epilogue.bias = pick(random, {Bias::none, Bias::per_row, Bias::per_column});
+  p.epilogue.activation = pick(random, {Activation::none, Activation::relu, Activation::gelu_tanh, Activation::silu});
+  return p;
+}
+
+inline Plan random_plan(std::mt19937& random) {
+  const std::vector<DeviceSpec>& devices = builtin_devices();
+  const DeviceSpec& device = devices[std::uniform_int_distribution<std::size_t>(0, devices.size() - 1)(random)];
+  PlanOptions options;
+  if (pick(random, {true, false})) options.raster = pick(random, {Rasterization::along_m, Rasterization::along_n});
+  if (pick(random, {true, false})) options.scheduler = pick(random, {SchedulerKind::one_tile_per_cta, SchedulerKind::data_parallel});
+  options.keep_candidates = pick(random, {true, false});
+  const Result<Plan> made = plan(random_problem(random), device, options);
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  return made.ok() ? *made : Plan{};
+}
+
+}  // namespace sluice::testing
