@@ -15,7 +15,7 @@ if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache;
 echo "== Building the tool (preset $preset; a few minutes the first time)"
 mkdir -p "$build"
 { cmake --preset "$preset" -B "$build" -D SLUICE_TESTS=OFF && cmake --build "$build" -j "$(nproc)" --target sluice_cli; } >"$build/build.log" 2>&1 \
-  || { tail -n 60 "$build/build.log"; echo "demo: the build failed, see $build/build.log"; exit 1; }
+  || { grep -vE '^\[[0-9]+/[0-9]+\]|^--' "$build/build.log" | tail -n 60; echo "demo: the build failed, see $build/build.log"; exit 1; }
 sluice=$PWD/$build/cli/sluice
 out=$PWD/$build/demo
 rm -rf "$out"
@@ -28,8 +28,8 @@ python3 tools/make_matrix.py "$out/A.npy" $m $k --seed 1
 python3 tools/make_matrix.py "$out/B.npy" $k $n --seed 2
 
 echo
-echo "== Nine tiles on a GPU of four multiprocessors: three waves, the last a quarter full"
-show simulate --device h10 --m 384 --n 384 --k 512 --tile-m 128 --tile-n 128 --svg "$out/nine_tiles.svg"
+echo "== Nine tiles on a GPU of four multiprocessors: three waves, and in the last one of four works"
+show simulate --device h10 --m 384 --n 384 --k 512 --kernel bf16_rc_coop_128x128x64_c1x1 --svg "$out/nine_tiles.svg"
 
 echo
 echo "== What an H200 would do with 4096 x 4096 x 4096, and what it decided against"
