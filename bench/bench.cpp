@@ -79,6 +79,13 @@ void measure_all(const BenchOptions& options, Measurement& measurement, const st
   }
 }
 
+// With `json` stdout holds one document whatever happens, in the form of the command line tool's errors.
+int report_failure(const Error& error, bool json) {
+  fmt::print(stderr, "sluice bench: {}\n", error.message);
+  if (json) fmt::print("{}", error_to_json(error, kCouldNotRun));
+  return kCouldNotRun;
+}
+
 Result<int> run_checked(const BenchOptions& options) {
   if (Status s = check_options(options); !s) return s.error();
   Result<std::vector<Shape>> shapes = shapes_for(options);
@@ -112,12 +119,10 @@ Result<int> run_checked(const BenchOptions& options) {
 int run_bench(const BenchOptions& options) {
   try {
     const Result<int> outcome = bench::run_checked(options);
-    if (outcome) return *outcome;
-    fmt::print(stderr, "sluice bench: {}\n", outcome.error().message);
+    return outcome ? *outcome : bench::report_failure(outcome.error(), options.json);
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "sluice bench: {}\n", failure.what());
+    return bench::report_failure({ErrorCode::cuda, failure.what()}, options.json);
   }
-  return bench::kCouldNotRun;
 }
 
 }  // namespace sluice

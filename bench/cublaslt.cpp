@@ -137,7 +137,8 @@ std::vector<cublasLtMatmulAlgo_t> CublasLtMatmul::heuristics(int count, CublasLt
   check(status, "asking the heuristic");
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   for (int i = 0; i < found; ++i)
-    if (answers[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(answers[static_cast<std::size_t>(i)].algo);
+    if (answers[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS)
+      algorithms.push_back(answers[static_cast<std::size_t>(i)].algo);
   if (algorithms.empty()) throw DeviceFailure("cuBLASLt has no algorithm for " + shape_);
   return algorithms;
 }
@@ -146,8 +147,7 @@ std::string CublasLtMatmul::describe(const cublasLtMatmulAlgo_t& algorithm) cons
   const auto attribute = [&](cublasLtMatmulAlgoConfigAttributes_t which) {
     std::int32_t value = -1;
     std::size_t written = 0;
-    const cublasStatus_t status =
-        library_->functions().MatmulAlgoConfigGetAttribute(&algorithm, which, &value, sizeof value, &written);
+    const cublasStatus_t status = library_->functions().MatmulAlgoConfigGetAttribute(&algorithm, which, &value, sizeof value, &written);
     return status == CUBLAS_STATUS_SUCCESS ? value : -1;
   };
   return fmt::format("algorithm {}, tile {}, stages {}, splits {}", attribute(CUBLASLT_ALGO_CONFIG_ID),
@@ -157,8 +157,8 @@ std::string CublasLtMatmul::describe(const cublasLtMatmulAlgo_t& algorithm) cons
 
 void CublasLtMatmul::enqueue(const cublasLtMatmulAlgo_t& algorithm, const OperandSet& set, void* workspace, cudaStream_t stream) const {
   const float one = 1, zero = 0;
-  check(library_->functions().Matmul(library_->handle(), operation_, &one, set.b, layout_b_, set.a, layout_a_, &zero, set.d, layout_d_, set.d,
-                                     layout_d_, &algorithm, workspace, kWorkspaceBytes, stream),
+  check(library_->functions().Matmul(library_->handle(), operation_, &one, set.b, layout_b_, set.a, layout_a_, &zero, set.d, layout_d_,
+                                     set.d, layout_d_, &algorithm, workspace, kWorkspaceBytes, stream),
         "multiplying");
 }
 

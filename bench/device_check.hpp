@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/device_memory.hpp"
+#include "bench/exactness.hpp"
 #include "sluice/problem.hpp"
 #include "sluice/run.hpp"
 
@@ -36,11 +37,6 @@ struct CheckReport {
 };
 
 std::string to_string(const CheckReport& report);
-
-enum class Exactness : std::uint8_t {
-  bounded,  // |got - expected| <= gamma_k |alpha| |A||B| + rounding of the epilogue and of the output type, gamma_k with u = 2^-23
-  exact,    // integer-valued operands: the same number, rounded once to the output's type
-};
 
 // A report in device memory. The checks enqueue work that adds to it; `fetch` waits for the stream.
 class DeviceCheck {

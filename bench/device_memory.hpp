@@ -1,4 +1,5 @@
-// Device memory that frees itself, and CUDA errors as exceptions. Benchmarks and tests only: the library itself neither allocates nor throws.
+// Device memory that frees itself, and CUDA errors as exceptions. Benchmarks and tests only: the library itself neither allocates nor
+// throws.
 #pragma once
 
 #include <cstddef>

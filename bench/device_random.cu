@@ -45,9 +45,15 @@ void fill_random(void* memory, DataType type, const Extent& extent, Distribution
   constexpr int kThreads = 256;
   const int blocks = static_cast<int>(std::min<std::int64_t>((total + kThreads - 1) / kThreads, 132 * 32));
   switch (type) {
-    case DataType::bf16: fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(memory), extent, distribution, seed); break;
-    case DataType::fp16: fill<<<blocks, kThreads, 0, stream>>>(static_cast<__half*>(memory), extent, distribution, seed); break;
-    case DataType::fp32: fill<<<blocks, kThreads, 0, stream>>>(static_cast<float*>(memory), extent, distribution, seed); break;
+    case DataType::bf16:
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(memory), extent, distribution, seed);
+      break;
+    case DataType::fp16:
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__half*>(memory), extent, distribution, seed);
+      break;
+    case DataType::fp32:
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<float*>(memory), extent, distribution, seed);
+      break;
   }
   check(cudaGetLastError(), "filling an operand with random numbers");
 }

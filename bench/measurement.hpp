@@ -29,6 +29,7 @@ class Measurement {
   Enqueue sluice_enqueue(const Product& product, const Plan& plan);
   std::string verify(const Product& product, const Plan& plan);
   void compute_reference(const Product& product);
+  void warm_up(const std::vector<Graph>& graphs);
   void time_rivals(const Product& product, const Plan& plan, ShapeResult& result);
   void time_kernels(const Product& product, const Plan& plan, ShapeResult& result);
   cublasLtMatmulAlgo_t fastest(const Product& product, const std::vector<cublasLtMatmulAlgo_t>& algorithms);
@@ -38,9 +39,10 @@ class Measurement {
   std::shared_ptr<const CublasLt> cublaslt_;
   DeviceStream stream_;
   OperandArena arena_;
-  DeviceBuffer workspace_;           // Sluice's: zero before the first launch, and never written by others
+  DeviceBuffer workspace_;  // Sluice's: zero before the first launch, and never written by others
   DeviceBuffer cublaslt_workspace_;
   DeviceCheck check_;
+  bool warm_ = false;
 };
 
 }  // namespace sluice::bench

@@ -3,20 +3,12 @@
 #include <algorithm>
 
 #include "bench/device_random.hpp"
+#include "bench/sizing.hpp"
 
 namespace sluice::bench {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{100} << 30;
-constexpr int kMostSets = 1024;  // tiny products: a graph of this many launches is as long as we make them
-
-std::size_t padded(std::int64_t elements) { return (static_cast<std::size_t>(elements) * 2 + 1023) / 1024 * 1024; }
-
-struct SetBytes {
-  std::size_t a, b, d;
-  explicit SetBytes(const Shape& s) : a(padded(s.m * s.k)), b(padded(s.n * s.k)), d(padded(s.m * s.n)) {}
-};
-
 std::size_t memory_limit() {
   std::size_t free_bytes = 0, total_bytes = 0;
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free device memory");
@@ -24,14 +16,6 @@ std::size_t memory_limit() {
 }
 
 }  // namespace
-
-int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t most_bytes) {
-  const SetBytes bytes(shape);
-  const std::size_t set = bytes.a + bytes.b + bytes.d;
-  const std::size_t wanted = std::clamp<std::size_t>(3 * l2_bytes / set + 1, 2, kMostSets);
-  const std::size_t fitting = most_bytes > bytes.d ? (most_bytes - bytes.d) / set : 0;
-  return static_cast<int>(std::min(wanted, fitting));
-}
 
 OperandArena::OperandArena(const std::vector<Shape>& shapes, std::size_t l2_bytes, cudaStream_t stream)
     : l2_bytes_(l2_bytes), most_bytes_(memory_limit()) {

@@ -34,7 +34,4 @@ class OperandArena {
   DeviceBuffer outputs_;
 };
 
-// How many sets make more than three times the L2 cache, two at least, in `most_bytes` of memory.
-int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t most_bytes);
-
 }  // namespace sluice::bench

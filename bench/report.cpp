@@ -68,9 +68,16 @@ Json to_json(const GpuState& state) {
 }
 
 Json to_json(const Environment& e) {
-  return {{"gpu", e.gpu},           {"sm_count", e.sm_count},    {"driver", e.driver}, {"cuda", e.cuda},
-          {"cublaslt", e.cublaslt}, {"sluice", e.sluice},        {"commit", e.commit}, {"date", e.date},
-          {"before", to_json(e.before)}, {"after", to_json(e.after)}};
+  return {{"gpu", e.gpu},
+          {"sm_count", e.sm_count},
+          {"driver", e.driver},
+          {"cuda", e.cuda},
+          {"cublaslt", e.cublaslt},
+          {"sluice", e.sluice},
+          {"commit", e.commit},
+          {"date", e.date},
+          {"before", to_json(e.before)},
+          {"after", to_json(e.after)}};
 }
 
 // What is summed up: a name, and the results that belong to it.
@@ -241,7 +248,8 @@ std::string table_footer(const BenchReport& report) {
   const auto wrong = std::count_if(report.results.begin(), report.results.end(), [](const ShapeResult& r) {
     return !r.wrong.empty() || std::any_of(r.kernels.begin(), r.kernels.end(), [](const KernelTiming& k) { return !k.wrong.empty(); });
   });
-  if (wrong > 0) text += fmt::format("\n*** WRONG RESULTS for {} of {} shapes: see the lines marked WRONG ***\n", wrong, report.results.size());
+  if (wrong > 0)
+    text += fmt::format("\n*** WRONG RESULTS for {} of {} shapes: see the lines marked WRONG ***\n", wrong, report.results.size());
   return text + fmt::format("\n{}, driver {}, CUDA {}, cuBLASLt {}, Sluice {} ({}), {}\n", e.gpu, e.driver, e.cuda, e.cublaslt, e.sluice,
                             e.commit, e.date);
 }
@@ -254,6 +262,11 @@ std::string to_json(const BenchReport& report) {
                {"results", Json::array()}};
   for (const ShapeResult& result : report.results) json["results"].push_back(result_json(result, report.all_kernels));
   return json.dump(2) + "\n";
+}
+
+std::string error_to_json(const Error& error, int exit_code) {
+  const Json json = {{"error", {{"code", to_string(error.code)}, {"message", error.message}, {"exit_code", exit_code}}}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace sluice::bench

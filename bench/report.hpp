@@ -71,5 +71,6 @@ std::string table_header(const BenchReport& report);
 std::string table_row(const ShapeResult& result, bool all_kernels);
 std::string table_footer(const BenchReport& report);  // geometric means and minima, and what was wrong
 std::string to_json(const BenchReport& report);
+std::string error_to_json(const Error& error, int exit_code);
 
 }  // namespace sluice::bench

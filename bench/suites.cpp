@@ -23,8 +23,8 @@ constexpr std::int64_t kLlmRows[] = {1, 16, 64, 128, 512, 2048, 8192};
 constexpr std::int64_t kSquareSizes[] = {512, 1024, 2048, 4096, 8192, 16384};
 
 // Few rows or columns and a long K: most multiprocessors idle unless K is split.
-constexpr std::int64_t kSplitK[][3] = {{128, 128, 16384},  {128, 128, 131072}, {256, 256, 32768},  {512, 512, 16384},
-                                       {64, 2048, 16384},  {16, 4096, 14336},  {128, 7168, 16384}, {1024, 128, 65536}};
+constexpr std::int64_t kSplitK[][3] = {{128, 128, 16384}, {128, 128, 131072}, {256, 256, 32768},  {512, 512, 16384},
+                                       {64, 2048, 16384}, {16, 4096, 14336},  {128, 7168, 16384}, {1024, 128, 65536}};
 
 std::vector<Shape> square() {
   std::vector<Shape> shapes;
@@ -99,12 +99,13 @@ Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& o
                                               "' is no shape; write m,n,k as integers, or {\"m\": 1, \"n\": 2, \"k\": 3}"};
     }
     if (shape.m <= 0 || shape.n <= 0 || shape.k <= 0)
-      return Error{ErrorCode::invalid_argument, origin + ":" + std::to_string(number) + ": " + to_string(shape) +
-                                                    " has a size below 1; there would be nothing to time"};
+      return Error{ErrorCode::invalid_argument,
+                   origin + ":" + std::to_string(number) + ": " + to_string(shape) + " has a size below 1; there would be nothing to time"};
     if (shape.k % 8 != 0)
-      return Error{ErrorCode::unsupported, origin + ":" + std::to_string(number) + ": k = " + std::to_string(shape.k) +
-                                               " leaves rows of A and B unaligned, which cuBLASLt and the tensor memory accelerator refuse; "
-                                               "use a multiple of 8"};
+      return Error{ErrorCode::unsupported,
+                   origin + ":" + std::to_string(number) + ": k = " + std::to_string(shape.k) +
+                       " leaves rows of A and B unaligned, which cuBLASLt and the tensor memory accelerator refuse; "
+                       "use a multiple of 8"};
     shapes.push_back(shape);
   }
   if (shapes.empty()) return Error{ErrorCode::bad_format, origin + " holds no shape; write m,n,k in each line"};

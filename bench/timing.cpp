@@ -1,8 +1,5 @@
 #include "bench/timing.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "bench/statistics.hpp"
 
 namespace sluice::bench {
@@ -38,12 +35,6 @@ double estimate_us(const Enqueue& enqueue, int sets, cudaStream_t stream) {
   return begin.us_until(end) / kLaunches;
 }
 
-int launches_for(double estimated_us, int sets, double graph_us) {
-  const double wanted = std::ceil(graph_us / std::max(estimated_us, 0.5));
-  const int fewest = estimated_us < 2000 ? 4 : 2;
-  return std::max({static_cast<int>(wanted), fewest, sets});
-}
-
 Graph make_graph(const Enqueue& enqueue, int sets, int launches, cudaStream_t stream) {
   return Graph(stream, [&] {
     for (int i = 0; i < launches; ++i) enqueue(i % sets, stream);
@@ -69,10 +60,6 @@ std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int l
     timings.push_back({.us = median(us), .spread = relative_spread(us), .rounds = rounds, .launches_per_graph = launches});
   }
   return timings;
-}
-
-int rounds_within(double seconds, double round_us) {
-  return static_cast<int>(std::clamp(seconds * 1e6 / std::max(round_us, 1.0), 7.0, 25.0));
 }
 
 }  // namespace sluice::bench

@@ -15,16 +15,10 @@ using Enqueue = std::function<void(int set, cudaStream_t stream)>;
 // After a launch to warm up, the mean of two without a graph: right within a few microseconds, enough to size a graph by.
 double estimate_us(const Enqueue& enqueue, int sets, cudaStream_t stream);
 
-// How many launches a graph of about `graph_us` holds: every set at least once, and never under two.
-int launches_for(double estimated_us, int sets, double graph_us);
-
 Graph make_graph(const Enqueue& enqueue, int sets, int launches, cudaStream_t stream);
 
 // Replays the graphs in turn, A B C A B C ..., once to warm up and then `rounds` times. The whole is enqueued before anything is waited
 // for, so that the GPU never idles between two of them.
 std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int launches, int rounds, cudaStream_t stream);
-
-// How many rounds of all competitors `seconds` hold, 7 at least and 25 at most.
-int rounds_within(double seconds, double round_us);
 
 }  // namespace sluice::bench

@@ -1,0 +1,35 @@
+#include "bench/sizing.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::bench {
+namespace {
+
+constexpr std::size_t kMostSets = 1024;  // tiny products: a graph of this many launches is as long as we make them
+
+std::size_t padded(std::int64_t elements) { return (static_cast<std::size_t>(elements) * 2 + 1023) / 1024 * 1024; }
+
+}  // namespace
+
+SetBytes::SetBytes(const Shape& s) : a(padded(s.m * s.k)), b(padded(s.n * s.k)), d(padded(s.m * s.n)) {}
+
+int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t most_bytes) {
+  const SetBytes bytes(shape);
+  const std::size_t set = bytes.a + bytes.b + bytes.d;
+  const std::size_t wanted = std::clamp<std::size_t>(3 * l2_bytes / set + 1, 2, kMostSets);
+  const std::size_t fitting = most_bytes > bytes.d ? (most_bytes - bytes.d) / set : 0;
+  return static_cast<int>(std::min(wanted, fitting));
+}
+
+int launches_for(double estimated_us, int sets, double graph_us) {
+  const double wanted = std::ceil(graph_us / std::max(estimated_us, 0.5));
+  const int fewest = estimated_us < 2000 ? 4 : 2;
+  return std::max({static_cast<int>(wanted), fewest, sets});
+}
+
+int rounds_within(double seconds, double round_us) {
+  return static_cast<int>(std::clamp(seconds * 1e6 / std::max(round_us, 1.0), 7.0, 25.0));
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,26 @@
+// How much is measured: sets of operands, launches in a graph, rounds.
+#pragma once
+
+#include <cstddef>
+
+#include "bench/suites.hpp"
+
+namespace sluice::bench {
+
+// Of one set of operands, each padded to a multiple of 1 KB.
+struct SetBytes {
+  std::size_t a, b, d;
+  explicit SetBytes(const Shape& shape);
+};
+
+// How many sets make more than three times the L2 cache: two at least, 1024 at most, and no more than `most_bytes` of memory hold
+// beside one output to compare with. 0: not even one fits.
+int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t most_bytes);
+
+// How many launches a graph of about `graph_us` holds: every set at least once, and never under two.
+int launches_for(double estimated_us, int sets, double graph_us);
+
+// How many rounds of all competitors `seconds` hold, 7 at least and 25 at most.
+int rounds_within(double seconds, double round_us);
+
+}  // namespace sluice::bench

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Runs what needs a Hopper GPU, from binaries built before (cmake --preset cuda && cmake --build --preset cuda). Compiles nothing.
+#
+#   scripts/gpu.sh [BUILD_DIR] check            every kernel over the matrix of edge cases, graph replays, threads, errors
+#   scripts/gpu.sh [BUILD_DIR] sanitize         few and small cases of every kernel under compute-sanitizer memcheck
+#   scripts/gpu.sh [BUILD_DIR] bench SUITE [OPTION...]   against cuBLASLt: square, wave, splitk, llm, all, or a file of shapes
+#   scripts/gpu.sh [BUILD_DIR] kernels SUITE    every kernel on every shape: how far is the planner's choice from the best?
+#   scripts/gpu.sh [BUILD_DIR] all              check, sanitize and the four suites
+#
+# BUILD_DIR is build-cuda unless given. Logs and JSON go to the folder $OUT (out/ unless set). A short table comes last.
+# Each program runs under a time limit, since a kernel that hangs holds the GPU until its process ends.
+# SANITIZE_FILTER limits `sanitize` to the kernels of a GoogleTest filter.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+commands="check sanitize bench kernels all"
+build=build-cuda
+if [[ $# -gt 0 && " $commands " != *" $1 "* ]]; then
+  build=$1
+  shift
+fi
+command=${1:-}
+[[ $# -gt 0 ]] && shift
+out=${OUT:-out}
+mkdir -p "$out"
+
+usage() {
+  sed -n '2,/^set /p' "$0" | sed -n 's/^# \{0,1\}//p' >&2
+  exit 2
+}
+
+# The build's output folders differ between generators; the names do not.
+find_program() {
+  local found
+  found=$(find "$build" -type f -name "$1" -perm -u+x 2>/dev/null | head -n 1)
+  if [[ -z $found ]]; then
+    echo "gpu.sh: no program '$1' in $build; build it first: cmake --preset cuda && cmake --build --preset cuda" >&2
+    exit 2
+  fi
+  echo "$found"
+}
+
+table=()
+failed=0
+
+# run NAME SECONDS LINES PROGRAM...: into $out/NAME.log, the last LINES of it on the terminal, one line for the table.
+run() {
+  local name=$1 seconds=$2 lines=$3 begin end code verdict
+  shift 3
+  echo "== $name: $*"
+  begin=$(date +%s)
+  timeout --kill-after=10 "$seconds" "$@" >"$out/$name.log" 2>&1
+  code=$?
+  end=$(date +%s)
+  tail -n "$lines" "$out/$name.log"
+  case $code in
+    0) verdict=passed ;;
+    124 | 137) verdict="TIMED OUT after $seconds s" ;;
+    *) verdict="FAILED (exit code $code)" ;;
+  esac
+  [[ $code -eq 0 ]] || failed=1
+  table+=("$(printf '%-22s %5d s  %s' "$name" $((end - begin)) "$verdict")")
+}
+
+# A GPU number without the GPU it belongs to is worth nothing.
+record_gpu() {
+  local smi
+  smi=$(command -v nvidia-smi || echo /usr/local/nvidia/bin/nvidia-smi)
+  timeout 20 "$smi" --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.draw,power.limit,temperature.gpu --format=csv \
+    >"$out/gpu.txt" 2>&1 || echo "gpu.sh: nvidia-smi does not answer" >&2
+  cat "$out/gpu.txt"
+}
+
+check() {
+  local tests
+  tests=$(find_program gpu_tests) || exit 2
+  run check-kernels 60 24 "$tests" '--gtest_filter=KernelList/EveryKernel.IsRight/*'
+  run check-replays 60 6 "$tests" '--gtest_filter=KernelList/EveryKernel.GivesTheSameBits*'
+  run check-others 60 12 "$tests" '--gtest_filter=-KernelList/*'
+}
+
+sanitize() {
+  local tests sanitizer
+  tests=$(find_program gpu_tests) || exit 2
+  sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+  run sanitize-memcheck "${SANITIZE_SECONDS:-240}" 12 "$sanitizer" --tool memcheck --error-exitcode 1 --print-limit 20 \
+    "$tests" --small "--gtest_filter=${SANITIZE_FILTER:-KernelList/EveryKernel.IsRight/*}"
+}
+
+bench() {
+  local suite=$1 name tool
+  shift
+  tool=$(find_program sluice) || exit 2
+  name=bench-$(basename "$suite" | tr -c 'A-Za-z0-9_\n-' '_')
+  run "$name" 300 40 "$tool" bench --suite "$suite" --out "$out/$name.json" "$@"
+}
+
+kernels() {
+  local suite=$1 name tool
+  shift
+  tool=$(find_program sluice) || exit 2
+  name=kernels-$(basename "$suite" | tr -c 'A-Za-z0-9_\n-' '_')
+  run "$name" 300 40 "$tool" bench --all-kernels --suite "$suite" --out "$out/$name.json" "$@"
+}
+
+case $command in
+  check | sanitize) record_gpu && "$command" ;;
+  bench | kernels)
+    [[ $# -gt 0 ]] || usage
+    record_gpu && "$command" "$@"
+    ;;
+  all)
+    record_gpu
+    check
+    sanitize
+    for suite in square wave splitk llm; do bench "$suite"; done
+    ;;
+  *) usage ;;
+esac
+
+echo
+printf '%s\n' "${table[@]}"
+exit $failed

@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include "bench/environment.hpp"
+#include "bench/sizing.hpp"
+#include "bench/statistics.hpp"
+
+namespace sluice::bench {
+namespace {
+
+constexpr std::size_t kL2 = 60u << 20;
+constexpr std::size_t kMemory = std::size_t{100} << 30;
+
+TEST(Statistics, MedianOfOddAndEvenCounts) {
+  EXPECT_EQ(median({}), 0);
+  EXPECT_EQ(median({3, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+}
+
+TEST(Statistics, GeometricMeanAndMinimum) {
+  EXPECT_EQ(geometric_mean({}), 0);
+  EXPECT_DOUBLE_EQ(geometric_mean({2, 8}), 4);
+  EXPECT_EQ(minimum({2, 0.5, 8}), 0.5);
+}
+
+TEST(Statistics, SpreadIsHalfTheQuartileDistanceOverTheMedian) {
+  EXPECT_EQ(relative_spread({5, 5, 5}), 0);
+  EXPECT_DOUBLE_EQ(relative_spread({8, 9, 10, 11, 12}), 0.1);
+}
+
+TEST(Sizing, SetsMakeMoreThanThreeTimesTheCache) {
+  for (const Shape& shape : {Shape{"", 512, 512, 512}, Shape{"", 16, 4096, 4096}, Shape{"", 128, 128, 16384}}) {
+    const SetBytes bytes(shape);
+    EXPECT_GT(static_cast<std::size_t>(rotating_set_count(shape, kL2, kMemory)) * (bytes.a + bytes.b + bytes.d), 3 * kL2)
+        << to_string(shape);
+  }
+}
+
+TEST(Sizing, TwoSetsAtLeastAndAThousandAtMost) {
+  EXPECT_EQ(rotating_set_count({"", 16384, 16384, 16384}, kL2, kMemory), 2);
+  EXPECT_EQ(rotating_set_count({"", 1, 8, 8}, kL2, kMemory), 1024);
+}
+
+TEST(Sizing, MemoryBoundsTheSets) {
+  const Shape shape{"", 16384, 16384, 16384};  // 512 MB each of A, B, D
+  EXPECT_EQ(rotating_set_count(shape, kL2, std::size_t{2048} << 20), 1);
+  EXPECT_EQ(rotating_set_count(shape, kL2, std::size_t{2047} << 20), 0);
+}
+
+TEST(Sizing, GraphsHoldEverySetAndAboutTheirTime) {
+  EXPECT_EQ(launches_for(10, 3, 2000), 200);
+  EXPECT_EQ(launches_for(10, 500, 2000), 500);
+  EXPECT_EQ(launches_for(1500, 2, 2000), 4);
+  EXPECT_EQ(launches_for(12000, 2, 2000), 2);
+  EXPECT_EQ(launches_for(0, 1, 2000), 4000);
+}
+
+TEST(Sizing, RoundsFillTheSeconds) {
+  EXPECT_EQ(rounds_within(0.3, 1e6), 7);
+  EXPECT_EQ(rounds_within(0.3, 20e3), 15);
+  EXPECT_EQ(rounds_within(0.3, 6e3), 25);
+}
+
+TEST(GpuState, IsReadFromTheToolsLine) {
+  const GpuState state = parse_gpu_state("1980, 3201, 214.55, 38");
+  EXPECT_EQ(state.sm_clock_mhz, 1980);
+  EXPECT_EQ(state.memory_clock_mhz, 3201);
+  EXPECT_EQ(state.power_w, 214.55);
+  EXPECT_EQ(state.temperature_c, 38);
+}
+
+TEST(GpuState, WhatIsNotToldStaysEmpty) {
+  const GpuState state = parse_gpu_state("1980, [N/A], [Not Supported], 40");
+  EXPECT_EQ(state.sm_clock_mhz, 1980);
+  EXPECT_FALSE(state.memory_clock_mhz.has_value());
+  EXPECT_FALSE(state.power_w.has_value());
+  EXPECT_EQ(state.temperature_c, 40);
+  EXPECT_FALSE(parse_gpu_state("").sm_clock_mhz.has_value());
+}
+
+}  // namespace
+}  // namespace sluice::bench

@@ -1,0 +1,96 @@
+#include "bench/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace sluice::bench {
+namespace {
+
+ShapeResult timed(std::int64_t m, double sluice_us, double rival_us) {
+  ShapeResult result{.shape = {"llm", m, 4096, 4096}, .kernel = "a_kernel"};
+  result.sluice = {.us = sluice_us, .rounds = 7, .launches_per_graph = 10};
+  result.rivals = {{"cublaslt", "algorithm 66", {.us = rival_us}}};
+  return result;
+}
+
+BenchReport report_of(std::vector<ShapeResult> results) {
+  return {.environment = {.gpu = "a GPU", .commit = "0123"}, .rivals = {"cublaslt"}, .results = std::move(results)};
+}
+
+nlohmann::json find_group(const nlohmann::json& summary, const std::string& name) {
+  for (const nlohmann::json& group : summary)
+    if (group["group"] == name) return group;
+  return nullptr;
+}
+
+TEST(Report, ARatioAboveOneMeansSluiceIsFaster) {
+  const ShapeResult result = timed(64, 10, 12);
+  EXPECT_DOUBLE_EQ(ratio(result, result.rivals.front()), 1.2);
+  EXPECT_NE(table_row(result, false).find("1.200"), std::string::npos);
+}
+
+TEST(Report, SumsUpBySuiteAndByRows) {
+  const nlohmann::json json =
+      nlohmann::json::parse(to_json(report_of({timed(1, 10, 20), timed(64, 10, 5), timed(512, 10, 9), timed(8192, 10, 10)})));
+  EXPECT_NEAR(find_group(json["summary"], "llm")["geometric_mean"].get<double>(), std::pow(2 * 0.5 * 0.9 * 1, 0.25), 1e-12);
+  EXPECT_EQ(find_group(json["summary"], "llm m<=128")["geometric_mean"], 1.0);
+  EXPECT_EQ(find_group(json["summary"], "llm m<=128")["minimum"], 0.5);
+  EXPECT_EQ(find_group(json["summary"], "llm m<=128")["minimum_at"], "64x4096x4096");
+  EXPECT_EQ(find_group(json["summary"], "llm 128<m<2048")["geometric_mean"], 0.9);
+  EXPECT_EQ(find_group(json["summary"], "llm m>=2048")["shapes"], 1);
+}
+
+TEST(Report, ASuiteOfOneClassIsSummedUpOnce) {
+  const nlohmann::json json = nlohmann::json::parse(to_json(report_of({timed(1, 10, 20), timed(64, 10, 5)})));
+  EXPECT_EQ(json["summary"].size(), 1u);
+}
+
+TEST(Report, SaysLoudlyWhatIsWrong) {
+  ShapeResult wrong = timed(64, 0, 0);
+  wrong.wrong = "3 of 4096 elements wrong";
+  const BenchReport report = report_of({timed(1, 10, 10), wrong});
+  EXPECT_NE(table_row(wrong, false).find("WRONG: 64x4096x4096: 3 of 4096"), std::string::npos);
+  EXPECT_NE(table_footer(report).find("WRONG RESULTS for 1 of 2"), std::string::npos);
+  const nlohmann::json json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["results"][0]["correct"], true);
+  EXPECT_EQ(json["results"][1]["correct"], false);
+  EXPECT_EQ(find_group(json["summary"], "llm")["shapes"], 1);  // what was not timed does not count
+}
+
+TEST(Report, CarriesWhatANumberBelongsTo) {
+  BenchReport report = report_of({timed(64, 8, 8)});
+  report.environment.before.sm_clock_mhz = 1980;
+  const nlohmann::json json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["environment"]["gpu"], "a GPU");
+  EXPECT_EQ(json["environment"]["commit"], "0123");
+  EXPECT_EQ(json["environment"]["before"]["sm_clock_mhz"], 1980);
+  EXPECT_TRUE(json["environment"]["after"]["power_w"].is_null());
+  EXPECT_NEAR(json["results"][0]["sluice"]["gb_per_s"].get<double>(), bytes(report.results[0].shape) / 8e-6 * 1e-9, 1e-9);
+  EXPECT_EQ(json["results"][0]["rivals"]["cublaslt"]["detail"], "algorithm 66");
+}
+
+TEST(Report, ComparesThePlannersChoiceWithTheBestKernel) {
+  ShapeResult result = timed(64, 11, 0);
+  result.rivals.clear();
+  KernelTiming best{.kernel = "best_kernel", .timing = {.us = 10}}, chosen{.kernel = "a_kernel", .timing = {.us = 11}};
+  best.candidate.predicted.total_us = 12.5;
+  result.kernels = {best, chosen};
+  EXPECT_NEAR(planner_loss(result), 0.1, 1e-12);
+  BenchReport report = report_of({result});
+  report.all_kernels = true;
+  EXPECT_NE(table_row(result, true).find("best_kernel"), std::string::npos);
+  const nlohmann::json json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["results"][0]["kernels"][0]["kernel"], "best_kernel");
+  EXPECT_EQ(json["results"][0]["kernels"][0]["predicted"]["total_us"], 12.5);
+  EXPECT_NEAR(json["summary"][0]["geometric_mean"].get<double>(), 1 / 1.1, 1e-12);
+}
+
+TEST(Report, TableColumnsLineUp) {
+  const BenchReport report = report_of({timed(64, 10, 12)});
+  const std::string header = table_header(report), row = table_row(report.results[0], false);
+  EXPECT_EQ(header.find("ratio") + 5, row.find("1.200") + 5);
+}
+
+}  // namespace
+}  // namespace sluice::bench

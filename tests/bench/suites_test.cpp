@@ -1,0 +1,110 @@
+#include "bench/suites.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace sluice::bench {
+namespace {
+
+std::vector<Shape> suite(const std::string& name) {
+  Result<std::vector<Shape>> shapes = find_shapes(name);
+  EXPECT_TRUE(shapes.ok()) << shapes.error().message;
+  return shapes ? *shapes : std::vector<Shape>{};
+}
+
+Result<std::vector<Shape>> read(const std::string& text) {
+  std::istringstream lines(text);
+  return read_shapes(lines, "file");
+}
+
+TEST(Suites, HoldTheShapesOfThePublishedMeasurements) {
+  EXPECT_EQ(suite("square").size(), 6u);
+  EXPECT_EQ(suite("square").front(), (Shape{"square", 512, 512, 512}));
+  EXPECT_EQ(suite("square").back(), (Shape{"square", 16384, 16384, 16384}));
+  EXPECT_EQ(suite("wave").size(), 16u);
+  EXPECT_EQ(suite("wave").front(), (Shape{"wave", 1024, 256, 4096}));
+  EXPECT_EQ(suite("wave")[1], (Shape{"wave", 1024, 768, 4096}));
+  EXPECT_EQ(suite("wave").back(), (Shape{"wave", 1024, 7936, 4096}));
+  EXPECT_EQ(suite("splitk").size(), 8u);
+  EXPECT_EQ(suite("splitk").back(), (Shape{"splitk", 1024, 128, 65536}));
+  EXPECT_EQ(suite("llm").size(), 112u);
+  EXPECT_EQ(suite("llm").front(), (Shape{"llm", 1, 6144, 4096}));
+  EXPECT_EQ(suite("llm").back(), (Shape{"llm", 8192, 7168, 2048}));
+  EXPECT_EQ(suite("all").size(), 6u + 16u + 8u + 112u);
+}
+
+TEST(Suites, NoShapeComesTwiceInOne) {
+  std::vector<std::string> names;
+  for (const Shape& shape : suite("all")) names.push_back(shape.suite + to_string(shape));
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+TEST(Suites, AnUnknownNameSaysWhatIsKnown) {
+  const Result<std::vector<Shape>> shapes = find_shapes("no-such-suite");
+  ASSERT_FALSE(shapes.ok());
+  EXPECT_EQ(shapes.error().code, ErrorCode::not_found);
+  EXPECT_NE(shapes.error().message.find("splitk"), std::string::npos);
+}
+
+TEST(ShapeFile, ReadsCsvWithHeaderCommentsAndSpaces) {
+  const Result<std::vector<Shape>> shapes = read("m,n,k\n# a comment\n\n1,2,8\n 3 , 4 , 16 \r\n");
+  ASSERT_TRUE(shapes.ok()) << shapes.error().message;
+  EXPECT_EQ(*shapes, (std::vector<Shape>{{"file", 1, 2, 8}, {"file", 3, 4, 16}}));
+}
+
+TEST(ShapeFile, ReadsJsonLines) {
+  const Result<std::vector<Shape>> shapes = read("{\"m\": 5, \"k\": 64, \"n\": 6}\n{\"m\":1,\"n\":1,\"k\":8,\"note\":\"more\"}\n");
+  ASSERT_TRUE(shapes.ok()) << shapes.error().message;
+  EXPECT_EQ(*shapes, (std::vector<Shape>{{"file", 5, 6, 64}, {"file", 1, 1, 8}}));
+}
+
+TEST(ShapeFile, NamesTheLineThatIsWrong) {
+  for (const char* text :
+       {"1,2,8\n1,2\n", "1,2,8\n1,2,8,9\n", "1,2,8\nm,n,k\n", "1,2,8\n{\"m\": 1, \"n\": 2}\n", "1,2,8\n{\"m\": 1.5, \"n\": 2, \"k\": 8}\n",
+        "1,2,8\n99999999999999999999,2,8\n", "1,2,8\n{\n", "1,2,8\n0,2,8\n", "1,2,8\n1,-2,8\n", "1,2,8\n1,2,9\n"}) {
+    const Result<std::vector<Shape>> shapes = read(text);
+    ASSERT_FALSE(shapes.ok()) << text;
+    EXPECT_EQ(shapes.error().message.rfind("file:2:", 0), 0u) << shapes.error().message;
+  }
+}
+
+TEST(ShapeFile, WithoutShapesIsAnError) {
+  EXPECT_FALSE(read("").ok());
+  EXPECT_FALSE(read("m,n,k\n").ok());
+}
+
+TEST(ShapeFile, IsFoundByItsPath) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "sluice_bench_shapes.csv";
+  std::ofstream(path) << "32,64,128\n";
+  EXPECT_EQ(suite(path.string()), (std::vector<Shape>{{"sluice_bench_shapes.csv", 32, 64, 128}}));
+  std::filesystem::remove(path);
+}
+
+TEST(Filter, KeepsARangeOfMAndAText) {
+  BenchOptions options;
+  options.m_min = 64;
+  options.m_max = 512;
+  EXPECT_EQ(filter_shapes(suite("llm"), options).size(), 16u * 3);
+  options.shape_filter = "x4096x7168";
+  EXPECT_EQ(filter_shapes(suite("llm"), options),
+            (std::vector<Shape>{{"llm", 64, 4096, 7168}, {"llm", 128, 4096, 7168}, {"llm", 512, 4096, 7168}}));
+}
+
+TEST(Shapes, AreClassedByRowsAndByWhatBoundsThem) {
+  EXPECT_EQ(m_class(1), "m<=128");
+  EXPECT_EQ(m_class(128), "m<=128");
+  EXPECT_EQ(m_class(129), "128<m<2048");
+  EXPECT_EQ(m_class(2048), "m>=2048");
+  EXPECT_EQ(flops({"", 2, 3, 5}), 60);
+  EXPECT_EQ(bytes({"", 2, 3, 5}), 2 * (10 + 15 + 6));
+  EXPECT_TRUE(memory_bound({"", 64, 4096, 4096}));
+  EXPECT_FALSE(memory_bound({"", 2048, 4096, 4096}));
+}
+
+}  // namespace
+}  // namespace sluice::bench

@@ -1,0 +1,277 @@
+#include "gemm_case.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace sluice::gpu_tests {
+namespace {
+
+constexpr int kTmaElems = 8;  // 16 bytes of bf16 or fp16
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+int alignment_of(int offset_elems, int element_bytes) {
+  int bytes = 16;
+  while (offset_elems * element_bytes % bytes != 0) bytes /= 2;
+  return bytes;
+}
+
+std::int64_t span(std::int64_t vectors, std::int64_t length, std::int64_t leading, std::int64_t batch, std::int64_t stride) {
+  if (vectors == 0 || length == 0 || batch == 0) return 0;
+  return (batch - 1) * stride + (vectors - 1) * leading + length;
+}
+
+// Around the sizes of tiles, swizzles and vectors, and primes that fit none of them.
+constexpr std::array<std::int64_t, 17> kEdges = {1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 128, 129, 255, 256, 257, 521, 4097};
+
+GemmCase sized(std::string what, std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmCase c{.what = std::move(what)};
+  c.problem.m = m;
+  c.problem.n = n;
+  c.problem.k = k;
+  return c;
+}
+
+DataType turn(int i) { return std::array{DataType::bf16, DataType::fp32, DataType::fp16}[static_cast<std::size_t>(i % 3)]; }
+
+// Four times through the edges, differently paired for each kernel. Over the whole kernel list every pair of sizes comes up.
+void add_edges(std::vector<GemmCase>& cases, int kernel_index) {
+  const int count = static_cast<int>(kEdges.size());
+  const auto edge = [&](int i) { return kEdges[static_cast<std::size_t>(i % count)]; };
+  for (int pass = 0; pass < 4; ++pass)
+    for (int i = 0; i < count; ++i) {
+      const std::int64_t m = edge(i), n = edge(i + 5 * pass + kernel_index);
+      std::int64_t k = edge(2 * i + 3 * pass + 7 * kernel_index + 1);
+      if (m * n * k > 1'200'000'000) k = 129;
+      GemmCase c = sized("edge", m, n, k);
+      c.problem.type_d = turn(i + pass);
+      c.exactness = (i + pass) % 2 == 0 ? bench::Exactness::exact : bench::Exactness::bounded;
+      c.pad_d_elems = i % 3 == 0 ? 3 : 0;
+      cases.push_back(std::move(c));
+    }
+}
+
+// Around the kernel's own tile and cluster, and enough tiles for several rounds of every worker.
+void add_tiles(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
+  const std::int64_t tm = kernel.tile_m, tn = kernel.tile_n, cm = tm * kernel.cluster_m, cn = tn * kernel.cluster_n;
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{tm, tn, 64},
+                                {tm - 1, tn + 1, 65},
+                                {tm + 1, tn - 1, 63},
+                                {cm + 1, cn + 1, 640},
+                                {2 * cm - 1, 3 * cn - 7, 1031},
+                                {1, cn * 2 + 1, 4097},
+                                {cm * 2 + 1, 1, 200}})
+    cases.push_back(sized("tile", m, n, k));
+  GemmCase rounds = sized("several rounds", cm * 17 + 5, cn * 29 / kernel.cluster_m + 3, 136);
+  rounds.exactness = bench::Exactness::exact;
+  for (const Rasterization raster : {Rasterization::along_m, Rasterization::along_n}) {
+    rounds.options.raster = raster;
+    cases.push_back(rounds);
+  }
+  GemmCase each = sized("one tile per CTA", cm * 5 + 3, cn * 7 + 9, 264);
+  each.options.scheduler = SchedulerKind::one_tile_per_cta;
+  if (kernel.schedule == KernelSchedule::cooperative) cases.push_back(each);
+  each.what = "persistent";
+  each.options.scheduler = SchedulerKind::data_parallel;
+  cases.push_back(each);
+}
+
+void add_epilogues(std::vector<GemmCase>& cases) {
+  int count = 0;
+  const auto add = [&](const char* what, const Epilogue& epilogue, CPlace c, bench::Exactness exactness) {
+    GemmCase gemm_case = sized(what, 137, 203 + 5 * (count % 2), 328);
+    gemm_case.problem.type_d = turn(count++);
+    gemm_case.problem.epilogue = epilogue;
+    gemm_case.c = c;
+    gemm_case.exactness = exactness;
+    gemm_case.pad_c_elems = c == CPlace::own ? 5 : 0;
+    cases.push_back(std::move(gemm_case));
+  };
+  using enum Activation;
+  constexpr auto bounded = bench::Exactness::bounded, exact = bench::Exactness::exact;
+  for (int type = 0; type < 3; ++type) {
+    count = type;
+    add("alpha", {.alpha = -0.625f}, CPlace::null, bounded);
+    count = type;
+    add("alpha and beta", {.alpha = 1.25f, .beta = 0.75f}, CPlace::own, bounded);
+    count = type;
+    add("in place", {.alpha = 2, .beta = -1}, CPlace::is_d, exact);
+    count = type;
+    add("beta 0, C of NaN", {}, CPlace::poison, bounded);
+    count = type;
+    add("bias of each row", {.bias = Bias::per_row}, CPlace::null, exact);
+    count = type;
+    add("bias of each column", {.bias = Bias::per_column}, CPlace::null, exact);
+    count = type;
+    add("ReLU", {.alpha = -1, .activation = relu}, CPlace::null, exact);
+    count = type;
+    add("GELU", {.alpha = 0.0625f, .activation = gelu_tanh}, CPlace::null, bounded);
+    count = type;
+    add("SiLU", {.alpha = 0.0625f, .activation = silu}, CPlace::null, bounded);
+    count = type;
+    add("everything, rows", {.alpha = 0.5f, .beta = 1.5f, .bias = Bias::per_row, .activation = silu}, CPlace::own, bounded);
+    count = type;
+    add("everything, columns, in place", {.alpha = 0.05f, .beta = 0.5f, .bias = Bias::per_column, .activation = gelu_tanh}, CPlace::is_d,
+        bounded);
+    count = type;
+    add("everything, exact", {.alpha = -2, .beta = 3, .bias = Bias::per_column, .activation = relu}, CPlace::own, exact);
+  }
+}
+
+void add_nothing_to_multiply(std::vector<GemmCase>& cases) {
+  for (const auto& [m, n, batch] : {std::array<std::int64_t, 3>{0, 65, 1}, {65, 0, 1}, {64, 72, 0}}) {
+    GemmCase c = sized("an extent of 0", m, n, 72);
+    c.problem.batch = batch;
+    c.null_inputs = true;
+    cases.push_back(c);
+  }
+  for (const bool by_alpha : {false, true}) {
+    GemmCase c = sized(by_alpha ? "alpha 0" : "k 0", 131, 77, by_alpha ? 200 : 0);
+    if (by_alpha) c.problem.epilogue.alpha = 0;
+    c.null_inputs = true;
+    c.exactness = bench::Exactness::exact;
+    c.c = CPlace::null;
+    cases.push_back(c);
+    c.problem.type_d = DataType::fp32;
+    c.problem.epilogue.bias = Bias::per_row;
+    c.problem.epilogue.beta = 2;
+    c.c = CPlace::own;
+    cases.push_back(c);
+    c.problem.epilogue.activation = Activation::relu;
+    c.c = CPlace::is_d;
+    cases.push_back(c);
+  }
+}
+
+void add_batches(std::vector<GemmCase>& cases) {
+  GemmCase packed = sized("batch", 129, 136, 200);
+  packed.problem.batch = 3;
+  cases.push_back(packed);
+  GemmCase many = sized("batch of small ones", 17, 33, 72);
+  many.problem.batch = 61;
+  many.exactness = bench::Exactness::exact;
+  cases.push_back(many);
+  GemmCase gaps = packed;
+  gaps.what = "batch with gaps, in place";
+  gaps.gap_a_elems = 64;
+  gaps.gap_b_elems = 8;
+  gaps.gap_d_elems = gaps.gap_c_elems = 19;
+  gaps.pad_d_elems = gaps.pad_c_elems = 1;
+  gaps.problem.epilogue.beta = 1;
+  gaps.c = CPlace::is_d;
+  cases.push_back(gaps);
+  GemmCase repeated = packed;
+  repeated.what = "batch over one A";
+  repeated.gap_a_elems = -1;
+  cases.push_back(repeated);
+  repeated.what = "batch over one B and one C";
+  repeated.gap_a_elems = 0;
+  repeated.gap_b_elems = repeated.gap_c_elems = -1;
+  repeated.problem.epilogue.beta = -0.5f;
+  repeated.problem.type_d = DataType::fp32;
+  cases.push_back(repeated);
+}
+
+void add_placements(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
+  GemmCase padded = sized("leading dimensions with gaps", 143, 150, 189);
+  padded.pad_a_elems = 24;
+  padded.pad_b_elems = 8;
+  padded.offset_a_elems = 8;
+  padded.offset_b_elems = 24;
+  for (const int pad : {1, 2, 4, 8}) {
+    padded.pad_d_elems = pad;
+    padded.problem.type_d = turn(pad);
+    cases.push_back(padded);
+  }
+  padded.what = "D off a 16-byte boundary";
+  for (const int offset : {1, 2, 3, 4}) {
+    padded.offset_d_elems = offset;
+    padded.problem.type_d = turn(offset + 1);
+    padded.problem.epilogue.bias = offset % 2 == 0 ? Bias::per_column : Bias::none;
+    cases.push_back(padded);
+  }
+  if (kernel.load != LoadPath::threads) return;
+  for (const int odd : {1, 2, 3, 4, 5}) {
+    GemmCase c = sized("operands off a 16-byte boundary", 141 + odd, 150 - odd, 185 + odd);
+    c.offset_a_elems = odd;
+    c.offset_b_elems = 6 - odd;
+    c.pad_a_elems = 6 - odd;
+    c.pad_b_elems = odd;
+    c.problem.batch = odd;
+    c.gap_a_elems = odd;
+    c.gap_b_elems = odd == 3 ? -1 : 7;
+    c.problem.type_d = turn(odd);
+    c.exactness = odd % 2 == 0 ? bench::Exactness::exact : bench::Exactness::bounded;
+    cases.push_back(c);
+  }
+}
+
+std::vector<GemmCase> small_cases(const KernelConfig& kernel) {
+  const std::int64_t tm = kernel.tile_m, tn = kernel.tile_n;
+  std::vector<GemmCase> cases = {sized("one", 1, 1, 1), sized("past a tile", tm + 1, tn + 7, 129), sized("long k", 9, 15, 1031)};
+  GemmCase epilogue = sized("everything, batch", 67, 71, 72);
+  epilogue.problem.batch = 2;
+  epilogue.problem.epilogue = {.alpha = 0.5f, .beta = 2, .bias = Bias::per_column, .activation = Activation::silu};
+  epilogue.problem.type_d = DataType::fp32;
+  cases.push_back(epilogue);
+  GemmCase aligned = sized("stored by the copy engine", 2 * tm, 2 * tn, 192);
+  cases.push_back(aligned);
+  if (kernel.load == LoadPath::threads) {
+    GemmCase odd = sized("unaligned", 65, 67, 69);
+    odd.offset_a_elems = odd.offset_b_elems = odd.offset_d_elems = 1;
+    cases.push_back(odd);
+  }
+  return cases;
+}
+
+}  // namespace
+
+GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
+  GemmProblem p = c.problem;
+  p.type_ab = kernel.type_ab;
+  p.layout_a = kernel.layout_a;
+  p.layout_b = kernel.layout_b;
+  const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
+  const std::int64_t unit = kernel.load == LoadPath::tma ? kTmaElems : 1;
+  const auto leading = [](std::int64_t length, std::int64_t step, int pad) {
+    return std::max<std::int64_t>(round_up(length, step), step) + pad;
+  };
+  p.lda = leading(a_rows ? p.k : p.m, unit, c.pad_a_elems);
+  p.ldb = leading(b_rows ? p.n : p.k, unit, c.pad_b_elems);
+  p.ldd = leading(p.n, 1, c.pad_d_elems);
+  p.ldc = c.c == CPlace::is_d ? p.ldd : leading(p.n, 1, c.pad_c_elems);
+  const auto stride = [](std::int64_t matrix, int gap) { return gap < 0 ? 0 : matrix + gap; };
+  p.batch_stride_a = stride((a_rows ? p.m : p.k) * p.lda, c.gap_a_elems);
+  p.batch_stride_b = stride((b_rows ? p.k : p.n) * p.ldb, c.gap_b_elems);
+  p.batch_stride_d = stride(p.m * p.ldd, c.gap_d_elems);
+  p.batch_stride_c = c.c == CPlace::is_d ? p.batch_stride_d : stride(p.m * p.ldc, c.gap_c_elems);
+  p.alignment_a_bytes = alignment_of(c.offset_a_elems, size_bytes(p.type_ab));
+  p.alignment_b_bytes = alignment_of(c.offset_b_elems, size_bytes(p.type_ab));
+  p.alignment_d_bytes = alignment_of(c.offset_d_elems, size_bytes(p.type_d));
+  return p;
+}
+
+std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bool small) {
+  if (small) return small_cases(kernel);
+  std::vector<GemmCase> cases;
+  add_edges(cases, kernel_index);
+  add_tiles(cases, kernel);
+  add_epilogues(cases);
+  add_nothing_to_multiply(cases);
+  add_batches(cases);
+  add_placements(cases, kernel);
+  return cases;
+}
+
+std::int64_t span_a(const GemmProblem& p) {
+  const bool rows = p.layout_a == Layout::row_major;
+  return span(rows ? p.m : p.k, rows ? p.k : p.m, p.lda, p.batch, p.batch_stride_a);
+}
+std::int64_t span_b(const GemmProblem& p) {
+  const bool rows = p.layout_b == Layout::row_major;
+  return span(rows ? p.k : p.n, rows ? p.n : p.k, p.ldb, p.batch, p.batch_stride_b);
+}
+std::int64_t span_c(const GemmProblem& p) { return span(p.m, p.n, p.ldc, p.batch, p.batch_stride_c); }
+std::int64_t span_d(const GemmProblem& p) { return span(p.m, p.n, p.ldd, p.batch, p.batch_stride_d); }
+
+}  // namespace sluice::gpu_tests

@@ -1,0 +1,45 @@
+// What the GPU tests multiply: one case is a problem, how its operands lie in memory, and how the result is judged.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/exactness.hpp"
+#include "sluice/kernel_config.hpp"
+#include "sluice/plan.hpp"
+#include "sluice/problem.hpp"
+
+namespace sluice::gpu_tests {
+
+// What C points to.
+enum class CPlace { own, is_d, null, poison };
+
+struct GemmCase {
+  std::string what;
+  GemmProblem problem;  // type_ab and the layouts are the kernel's, the alignments follow from the offsets
+  PlanOptions options;  // the kernel's name is filled in
+  bench::Exactness exactness = bench::Exactness::bounded;
+  CPlace c = CPlace::own;    // of consequence when beta != 0; null and poison: beta == 0 must not read it
+  bool null_inputs = false;  // A and B are null: alpha or k is 0
+
+  // Leading dimensions are the shortest the kernel can load plus this.
+  int pad_a_elems = 0, pad_b_elems = 0, pad_c_elems = 0, pad_d_elems = 0;
+  // Gaps between the matrices of a batch. -1: the stride is 0, one matrix for all.
+  int gap_a_elems = 0, gap_b_elems = 0, gap_c_elems = 0, gap_d_elems = 0;
+  // From a 256-byte boundary to the first element.
+  int offset_a_elems = 0, offset_b_elems = 0, offset_d_elems = 0;
+};
+
+// The problem with everything filled in that depends on the kernel.
+GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& gemm_case);
+
+// `small`: a few cases, none above a few hundred in any size, for compute-sanitizer.
+std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bool small);
+
+// Spans of a matrix from its first element to its last, over the batch, in elements.
+std::int64_t span_a(const GemmProblem& p);
+std::int64_t span_b(const GemmProblem& p);
+std::int64_t span_c(const GemmProblem& p);
+std::int64_t span_d(const GemmProblem& p);
+
+}  // namespace sluice::gpu_tests

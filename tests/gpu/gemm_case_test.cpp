@@ -1,0 +1,92 @@
+// The cases of the GPU tests, looked at without a GPU: each can be planned, and together they hold what they promise.
+#include "gemm_case.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sluice::gpu_tests {
+namespace {
+
+TEST(GpuCases, EveryKernelCanPlanEveryCase) {
+  const DeviceSpec device = *find_device("h200");
+  for (std::size_t i = 0; i < kernel_list().size(); ++i) {
+    const KernelConfig& kernel = kernel_list()[i];
+    for (const bool small : {false, true})
+      for (const GemmCase& gemm_case : cases_for(kernel, static_cast<int>(i), small)) {
+        PlanOptions options = gemm_case.options;
+        options.kernel_name = name(kernel);
+        options.keep_candidates = false;
+        const GemmProblem problem = problem_for(kernel, gemm_case);
+        const Result<Plan> made = plan(problem, device, options);
+        ASSERT_TRUE(made.ok()) << name(kernel) << ", " << gemm_case.what << ": " << made.error().message;
+        if (is_empty(problem)) continue;
+        EXPECT_EQ(made->kernel, kernel) << gemm_case.what;
+        // What the tests' buffers hold, with room for guards.
+        for (const std::int64_t span : {span_a(problem), span_b(problem)}) EXPECT_LT(span * 2, 190 << 20) << describe(problem);
+        for (const std::int64_t span : {span_c(problem), span_d(problem)})
+          EXPECT_LT(span * size_bytes(problem.type_d), 190 << 20) << describe(problem);
+      }
+  }
+}
+
+TEST(GpuCases, PairEveryTwoSizes) {
+  const std::vector<std::int64_t> sizes = {1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 128, 129, 255, 256, 257, 521, 4097};
+  std::set<std::pair<std::int64_t, std::int64_t>> mn, mk, nk;
+  for (std::size_t i = 0; i < kernel_list().size(); ++i)
+    for (const GemmCase& c : cases_for(kernel_list()[i], static_cast<int>(i), false)) {
+      mn.insert({c.problem.m, c.problem.n});
+      mk.insert({c.problem.m, c.problem.k});
+      nk.insert({c.problem.n, c.problem.k});
+    }
+  for (const std::int64_t x : sizes)
+    for (const std::int64_t y : sizes) {
+      EXPECT_TRUE(mn.contains({x, y})) << "m " << x << ", n " << y;
+      EXPECT_TRUE(mk.contains({x, y})) << "m " << x << ", k " << y;
+      EXPECT_TRUE(nk.contains({x, y})) << "n " << x << ", k " << y;
+    }
+}
+
+TEST(GpuCases, ExactOnesStayBelowWhatFp32AndFp16Hold) {
+  for (std::size_t i = 0; i < kernel_list().size(); ++i)
+    for (const GemmCase& c : cases_for(kernel_list()[i], static_cast<int>(i), false)) {
+      if (c.exactness != bench::Exactness::exact) continue;
+      const Epilogue& e = c.problem.epilogue;
+      EXPECT_EQ(e.alpha, static_cast<float>(static_cast<int>(e.alpha))) << c.what;
+      EXPECT_TRUE(e.activation == Activation::none || e.activation == Activation::relu) << c.what;
+      const double largest = std::abs(e.alpha) * 16 * static_cast<double>(c.problem.k) + 4 * std::abs(e.beta) + 4;
+      EXPECT_LT(largest, 0x1p24) << c.what;
+    }
+}
+
+TEST(GpuCases, EveryTypeEpilogueAndPlacementComesUp) {
+  std::set<DataType> types;
+  std::set<Activation> activations;
+  std::set<Bias> biases;
+  std::set<std::int64_t> batches;
+  std::set<int> offsets_d;
+  bool in_place = false, repeats_a = false, repeats_b = false, odd_ldd = false, no_k = false;
+  for (const GemmCase& c : cases_for(kernel_list().front(), 0, false)) {
+    const GemmProblem p = problem_for(kernel_list().front(), c);
+    types.insert(p.type_d);
+    activations.insert(p.epilogue.activation);
+    biases.insert(p.epilogue.bias);
+    batches.insert(p.batch);
+    offsets_d.insert(p.alignment_d_bytes);
+    in_place |= c.c == CPlace::is_d && p.epilogue.beta != 0;
+    repeats_a |= p.batch > 1 && p.batch_stride_a == 0;
+    repeats_b |= p.batch > 1 && p.batch_stride_b == 0;
+    odd_ldd |= p.ldd % 2 == 1 && p.ldd > p.n;
+    no_k |= p.k == 0;
+  }
+  EXPECT_EQ(types.size(), 3u);
+  EXPECT_EQ(activations.size(), 4u);
+  EXPECT_EQ(biases.size(), 3u);
+  EXPECT_GE(batches.size(), 4u);
+  EXPECT_TRUE(offsets_d.contains(2) && offsets_d.contains(4) && offsets_d.contains(8) && offsets_d.contains(16));
+  EXPECT_TRUE(in_place && repeats_a && repeats_b && odd_ldd && no_k);
+}
+
+}  // namespace
+}  // namespace sluice::gpu_tests

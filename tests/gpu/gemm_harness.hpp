@@ -1,0 +1,69 @@
+// Runs a case on the GPU: operands amid NaN, an output amid poison, everything judged on the GPU.
+#pragma once
+
+#include <string>
+
+#include "bench/device_check.hpp"
+#include "bench/device_memory.hpp"
+#include "gemm_case.hpp"
+#include "sluice/device.hpp"
+#include "sluice/run.hpp"
+
+namespace sluice::gpu_tests {
+
+// How the whole program runs, from the command line.
+struct Settings {
+  bool small = false;  // few and small cases, each operand in an allocation of its own: what compute-sanitizer needs
+  DeviceSpec device;
+};
+Settings& settings();
+
+// Where the operands of a case lie.
+struct PlacedCase {
+  Plan plan;
+  GemmArguments arguments;
+  const void* c_before = nullptr;
+  std::byte* d_region = nullptr;  // D and the guards around it, all poison before the run
+  std::size_t d_region_bytes = 0;
+};
+
+class GemmHarness {
+ public:
+  GemmHarness();
+
+  // Plans the case for this kernel and fills its operands. Throws bench::DeviceFailure if it cannot be planned.
+  PlacedCase place(const KernelConfig& kernel, const GemmCase& gemm_case);
+
+  // Poisons the output (or fills it, where C is D), runs, and enqueues the checks.
+  void run_and_check(const PlacedCase& placed, const GemmCase& gemm_case);
+
+  // Both, and the verdict: empty if all is well, otherwise what is wrong, with the tiles that hold the first wrong elements.
+  std::string try_case(const KernelConfig& kernel, const GemmCase& gemm_case);
+
+  void run(const PlacedCase& placed);
+  void poison_output(const PlacedCase& placed);
+
+  bench::DeviceCheck& check() { return check_; }
+  cudaStream_t stream() const { return stream_; }
+  double worst_ratio() const { return worst_ratio_; }  // over all cases so far
+
+ private:
+  // An operand's memory: poisoned, with its first element at an offset from a 256-byte boundary.
+  struct Memory {
+    bench::DeviceBuffer buffer;
+    std::byte* region = nullptr;
+    std::size_t region_bytes = 0;
+    std::byte* first = nullptr;
+  };
+  void place_memory(Memory& memory, std::int64_t span_elems, int offset_elems, int element_bytes, const char* name);
+  void fill_c(const PlacedCase& placed, void* memory, const GemmCase& gemm_case);
+
+  bench::DeviceStream stream_;
+  bench::DeviceCheck check_;
+  Memory a_, b_, c_, d_, bias_;
+  double worst_ratio_ = 0;
+};
+
+std::string describe_failure(const GemmCase& gemm_case, const Plan& plan, const bench::CheckReport& report);
+
+}  // namespace sluice::gpu_tests
