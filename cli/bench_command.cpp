@@ -28,7 +28,8 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 Status check_options(const BenchOptions& options) {
   std::error_code ignored;
   if (!contains(kSuites, options.suite) && !std::filesystem::is_regular_file(options.suite, ignored))
-    return Error{ErrorCode::not_found, fmt::format("--suite {} is neither a suite nor a file; suites are {}", options.suite, fmt::join(kSuites, ", "))};
+    return Error{ErrorCode::not_found,
+                 fmt::format("--suite {} is neither a suite nor a file; suites are {}", options.suite, fmt::join(kSuites, ", "))};
   for (const std::string& rival : options.rivals)
     if (!contains(kRivals, rival))
       return Error{ErrorCode::not_found, fmt::format("--against {} is not known; choose from {}", rival, fmt::join(kRivals, ", "))};
@@ -53,9 +54,13 @@ Outcome run_benchmark_command(const BenchFlags& flags, const Session& session) {
 void add_bench_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<BenchFlags>();
   BenchOptions& options = flags->options;
-  CLI::App* command = add_command<BenchFlags>(app, session, "bench", "Time Sluice beside its rivals on this GPU", flags, &run_benchmark_command);
-  command->add_option("--suite", options.suite, fmt::format("{}, or a file of shapes: CSV m,n,k or JSON lines", fmt::join(kSuites, ", ")))->capture_default_str();
-  command->add_option("--against", options.rivals, fmt::format("{} (first answer, best of 16), separated by commas, or none", fmt::join(kRivals, ", ")))
+  CLI::App* command =
+      add_command<BenchFlags>(app, session, "bench", "Time Sluice beside its rivals on this GPU", flags, &run_benchmark_command);
+  command->add_option("--suite", options.suite, fmt::format("{}, or a file of shapes: CSV m,n,k or JSON lines", fmt::join(kSuites, ", ")))
+      ->capture_default_str();
+  command
+      ->add_option("--against", options.rivals,
+                   fmt::format("{} (first answer, best of 16), separated by commas, or none", fmt::join(kRivals, ", ")))
       ->delimiter(',');
   command->add_option("--out", options.out, "A JSON file for every number");
   command->add_option("--m-min", options.m_min, "Only shapes with at least this many rows");
@@ -63,7 +68,7 @@ void add_bench_command(CLI::App& app, Session& session) {
   command->add_option("--shape", options.shape_filter, "Only shapes with this text in MxNxK");
   command->add_flag("--all-kernels", options.all_kernels, "Time every kernel instead of the rivals: how far is the planner from the best?");
   command->add_option("--rounds", options.rounds, "Turns of each competitor (default: as many as the seconds allow, 7 at least)");
-  command->add_option("--seconds-per-shape", options.seconds_per_shape, "GPU time to aim at")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--seconds-per-shape", options.seconds_per_shape, "GPU time to aim at")->capture_default_str()->check(above_zero());
   command->add_option("--gpu", flags->gpu, "Use this GPU");
   add_planner_flags(*command, flags->planner);
 }

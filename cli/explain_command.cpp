@@ -36,7 +36,7 @@ void add_explain_command(CLI::App& app, Session& session) {
   add_problem_flags(*command, flags->planning.problem, true);
   add_device_flag(*command, flags->planning.device);
   add_planner_flags(*command, flags->planning.planner);
-  command->add_option("--most", flags->most, "Candidates to show at most")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--most", flags->most, "Candidates to show at most")->capture_default_str()->check(above_zero());
 }
 
 }  // namespace sluice::cli

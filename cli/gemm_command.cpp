@@ -121,7 +121,8 @@ void say_inputs(const GemmInputs& inputs, Answer& answer) {
 
 void say_run(const Plan& plan, const Place& place, const GemmRun& run, Answer& answer) {
   const bool computes = plan.grid_ctas > 0;
-  answer.say(fmt::format("plan {}, made for {} ({})", computes ? name(plan.kernel) : "nothing to compute", plan.device.name, place.device.why));
+  answer.say(
+      fmt::format("plan {}, made for {}, {}", computes ? name(plan.kernel) : "nothing to compute", plan.device.name, place.device.why));
   const double tflops = run.seconds > 0 ? flops(plan.problem) / run.seconds / 1e12 : 0;
   std::string line = fmt::format("ran  {}: {}", place.text, duration_text(run.seconds));
   if (place.on_gpu)
@@ -164,8 +165,8 @@ Outcome multiply_files(const GemmFlags& flags, const Session& session) {
   Answer answer{.as_json = session.json};
   say_inputs(*inputs, answer);
 
-  Result<std::vector<std::byte>> d = flags.check_file.empty() ? compute(flags, *inputs, answer)
-                                                              : read_result(flags.check_file, *inputs, flags.files.bf16_as_uint16);
+  Result<std::vector<std::byte>> d =
+      flags.check_file.empty() ? compute(flags, *inputs, answer) : read_result(flags.check_file, *inputs, flags.files.bf16_as_uint16);
   if (!d) return d.error();
   if (!flags.out.empty()) {
     if (Status s = write_npy(flags.out, inputs->problem.type_d, inputs->shape_d, *d); !s) return s.error();
@@ -176,7 +177,7 @@ Outcome multiply_files(const GemmFlags& flags, const Session& session) {
   if (*samples) {
     const Result<VerifyReport> report = verify(inputs->problem, arguments_of(*inputs, *d), inputs->c.data(), **samples);
     if (!report) return report.error();
-    answer.say("check " + to_string(*report));
+    answer.say(to_string(*report));
     answer.json["check"] = to_entry(*report);
     if (!report->ok()) {
       fmt::print(stderr, "sluice: the result is wrong: {}\n", to_string(*report));
@@ -208,12 +209,14 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
 void add_gemm_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<GemmFlags>();
   CLI::App* command = add_command<GemmFlags>(
-      app, session, "gemm", "Multiply .npy matrices: D = activation(alpha A B + beta C + bias), on a Hopper GPU if there is one, else on the CPU",
-      flags, &multiply_files);
+      app, session, "gemm",
+      "Multiply .npy matrices: D = activation(alpha A B + beta C + bias), on a Hopper GPU if there is one, else on the CPU", flags,
+      &multiply_files);
   add_file_options(*command, *flags);
   // A flag takes a value only behind '=': a file name behind it stays a file name.
-  command->add_flag("--check{auto}", flags->check,
-                    "Verify D elementwise in double precision; --check=1000 that many elements, --check=all every one however long it takes");
+  command->add_flag(
+      "--check{auto}", flags->check,
+      "Verify D elementwise in double precision; --check=1000 that many elements, --check=all every one however long it takes");
   command->add_option("--check-file", flags->check_file, "Compute nothing: verify the D in this file");
   CLI::Option* plan_file = command->add_option("--plan-file", flags->plan_file, "Use the plan in this file (of `sluice plan --json`)");
   CLI::Option* cpu = command->add_flag("--cpu", flags->place.cpu, "Compute on the CPU, tile by tile as planned");
@@ -221,7 +224,8 @@ void add_gemm_command(CLI::App& app, Session& session) {
   command->add_option("--threads", flags->place.threads, "CPU threads (default: all cores)")->check(CLI::Range(1, 4096));
   add_device_flag(*command, flags->place.device);
   add_planner_flags(*command, flags->planner);
-  command->get_option("--device")->excludes(plan_file);
+  for (const char* flag : {"--device", "--schedule", "--scheduler", "--raster", "--tile-m", "--tile-n", "--kernel"})
+    command->get_option(flag)->excludes(plan_file);
 }
 
 }  // namespace sluice::cli

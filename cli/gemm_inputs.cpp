@@ -34,9 +34,10 @@ std::vector<std::byte> convert_and_warn(std::vector<std::byte> data, NpyType fro
   std::int64_t became_infinite = 0;
   std::vector<std::byte> converted = convert(std::move(data), from, to, became_infinite);
   if (became_infinite > 0)
-    inputs.warnings.push_back(fmt::format("{} of {} are too large for {} and became infinite; scale them, or pass another type",
-                                          became_infinite == 1 ? "1 element" : fmt::format("{} elements", became_infinite), what,
-                                          sluice::to_string(to)));
+    inputs.warnings.push_back(fmt::format(
+        "{} too large for {} and became infinite; scale them, or pass another type",
+        became_infinite == 1 ? fmt::format("1 element of {} is", what) : fmt::format("{} elements of {} are", became_infinite, what),
+        sluice::to_string(to)));
   return converted;
 }
 
@@ -51,8 +52,8 @@ Result<DataType> type_of_inputs(const GemmFiles& files, NpyType type_a, NpyType 
   if (!files.type.empty()) return choose("--type", files.type, &parse_input_type, kInputTypes);
   const std::optional<DataType> a = multipliable(type_a), b = multipliable(type_b);
   if (a && b && *a != *b)
-    return mismatch(fmt::format("{} holds {} and {} holds {}; pass --type {} or --type {} to convert one of them", files.a, to_string(type_a),
-                                files.b, to_string(type_b), sluice::to_string(*a), sluice::to_string(*b)));
+    return mismatch(fmt::format("{} holds {} and {} holds {}; pass --type {} or --type {} to convert one of them", files.a,
+                                to_string(type_a), files.b, to_string(type_b), sluice::to_string(*a), sluice::to_string(*b)));
   return a ? *a : b.value_or(DataType::bf16);
 }
 
@@ -60,19 +61,21 @@ Result<DataType> type_of_inputs(const GemmFiles& files, NpyType type_a, NpyType 
 Result<std::int64_t> common_batch(const GemmFiles& files, const Matrices& a, const Matrices& b) {
   if (a.batch == b.batch || b.batch == 1) return a.batch;
   if (a.batch == 1) return b.batch;
-  return mismatch(fmt::format("{} holds {} matrices and {} holds {}; batches must be equal, or one of them a single matrix", files.a, a.batch,
-                              files.b, b.batch));
+  return mismatch(fmt::format("{} holds {} matrices and {} holds {}; batches must be equal, or one of them a single matrix", files.a,
+                              a.batch, files.b, b.batch));
 }
 
 Status check_inner(const GemmFiles& files, const Matrices& a, const Matrices& b) {
   if (a.columns == b.rows) return Nothing{};
   std::string hint;
   if (a.columns == b.columns)
-    hint = files.b_is_transposed ? "; is --transpose-b wrong here?" : fmt::format("; if {} holds B transposed, pass --transpose-b", files.b);
+    hint =
+        files.b_is_transposed ? "; is --transpose-b wrong here?" : fmt::format("; if {} holds B transposed, pass --transpose-b", files.b);
   else if (a.rows == b.rows)
-    hint = files.a_is_transposed ? "; is --transpose-a wrong here?" : fmt::format("; if {} holds A transposed, pass --transpose-a", files.a);
-  return mismatch(fmt::format("A ({}) is {} and B ({}) is {}: A's {} columns do not meet B's {} rows{}", files.a, extents(a), files.b, extents(b),
-                              a.columns, b.rows, hint));
+    hint =
+        files.a_is_transposed ? "; is --transpose-a wrong here?" : fmt::format("; if {} holds A transposed, pass --transpose-a", files.a);
+  return mismatch(fmt::format("A ({}) is {} and B ({}) is {}: A's {} columns do not meet B's {} rows{}", files.a, extents(a), files.b,
+                              extents(b), a.columns, b.rows, hint));
 }
 
 constexpr std::int64_t batch_stride(const Matrices& x, std::int64_t batch) { return batch > 1 && x.batch == 1 ? 0 : kPacked; }
@@ -105,13 +108,15 @@ Status read_bias(const GemmFiles& files, GemmInputs& inputs) {
   const bool per_row = *kind == Bias::per_row;
   const std::int64_t wanted = per_row ? p.m : p.n, other = per_row ? p.n : p.m;
   if (array->shape.size() != 1)
-    return mismatch(fmt::format("{}: has shape {}; a bias has one dimension: save array.reshape(-1)", files.bias, shape_text(array->shape)));
+    return mismatch(
+        fmt::format("{}: has shape {}; a bias has one dimension: save array.reshape(-1)", files.bias, shape_text(array->shape)));
   if (array->shape[0] != wanted)
     return mismatch(fmt::format("{}: has {} elements, a {} bias needs {}{}", files.bias, array->shape[0], files.bias_kind, wanted,
                                 array->shape[0] == other ? fmt::format("; pass --bias-kind {}", per_row ? "per_column" : "per_row") : ""));
   p.epilogue.bias = *kind;
-  inputs.lines.push_back(fmt::format("{:<4} {}: {} {} {}{}", "bias", files.bias, wanted, to_string(array->type), files.bias_kind,
-                                     same_type(array->type, p.type_d) ? "" : fmt::format(", converted to {}", sluice::to_string(p.type_d))));
+  inputs.lines.push_back(
+      fmt::format("{:<4} {}: {} {} {}{}", "bias", files.bias, wanted, to_string(array->type), files.bias_kind,
+                  same_type(array->type, p.type_d) ? "" : fmt::format(", converted to {}", sluice::to_string(p.type_d))));
   inputs.bias = convert_and_warn(std::move(array->data), array->type, p.type_d, "the bias", inputs);
   return Nothing{};
 }
@@ -131,8 +136,16 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
 
   GemmInputs inputs;
   GemmProblem& p = inputs.problem;
-  p = {.m = a->rows, .n = b->columns, .k = a->columns, .batch = *batch, .type_ab = *type, .type_d = *type,
-       .layout_a = a->layout, .layout_b = b->layout, .batch_stride_a = batch_stride(*a, *batch), .batch_stride_b = batch_stride(*b, *batch)};
+  p = {.m = a->rows,
+       .n = b->columns,
+       .k = a->columns,
+       .batch = *batch,
+       .type_ab = *type,
+       .type_d = *type,
+       .layout_a = a->layout,
+       .layout_b = b->layout,
+       .batch_stride_a = batch_stride(*a, *batch),
+       .batch_stride_b = batch_stride(*b, *batch)};
   if (Status s = choose_into(p.type_d, "--out-type", files.out_type, &parse_data_type, kOutputTypes); !s) return s.error();
   EpilogueFlags epilogue_flags = files.epilogue;
   if (!files.c.empty() && !epilogue_flags.beta) epilogue_flags.beta = 1.0f;
@@ -161,7 +174,8 @@ Result<std::vector<std::byte>> read_result(const std::string& path, const GemmIn
   if (d->rows != p.m || d->columns != p.n || d->batch != p.batch)
     return mismatch(fmt::format("D ({}) is {}; the product has {} of {} x {}", path, extents(*d), p.batch, p.m, p.n));
   if (!same_type(d->type, p.type_d))
-    return mismatch(fmt::format("D ({}) holds {}, the product would be {}; pass --out-type", path, to_string(d->type), sluice::to_string(p.type_d)));
+    return mismatch(
+        fmt::format("D ({}) holds {}, the product would be {}; pass --out-type", path, to_string(d->type), sluice::to_string(p.type_d)));
   make_row_major(*d);
   return std::move(d->data);
 }

@@ -31,13 +31,18 @@ Result<Place> choose_place(const PlaceFlags& flags) {
   if (place.on_gpu)
     place.text = fmt::format("on GPU {} ({})", flags.gpu.value_or(0), current->name);
   else
-    place.text = fmt::format("on the CPU ({})", flags.cpu ? "--cpu" : current.error().message);
+    place.text = fmt::format("on the CPU ({})", flags.cpu           ? "--cpu"
+                                                : built_with_cuda() ? current.error().message
+                                                                    : "this build has no CUDA kernels");
   return place;
 }
 
 GemmArguments arguments_of(const GemmInputs& inputs, std::vector<std::byte>& d) {
   const auto pointer = [](const std::vector<std::byte>& data) { return data.empty() ? nullptr : data.data(); };
-  return {.a = pointer(inputs.a), .b = pointer(inputs.b), .c = pointer(inputs.c), .d = d.empty() ? nullptr : d.data(),
+  return {.a = pointer(inputs.a),
+          .b = pointer(inputs.b),
+          .c = pointer(inputs.c),
+          .d = d.empty() ? nullptr : d.data(),
           .bias = pointer(inputs.bias)};
 }
 

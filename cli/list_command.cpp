@@ -66,8 +66,9 @@ Outcome show_kernels(const ListFlags& flags, const Session& session) {
     const KernelResources cta = resources(kernel);
     fmt::print("{:<40} {:<5} {:<6} {:<11} {:>13} {:>7} {:>6} {:>10} {:>7}  {:<12} {}\n", name(kernel), to_string(kernel.type_ab),
                letters(kernel.layout_a, kernel.layout_b), to_string(kernel.schedule),
-               fmt::format("{}x{}x{}", kernel.tile_m, kernel.tile_n, kernel.tile_k), fmt::format("{}x{}", kernel.cluster_m, kernel.cluster_n),
-               cta.stages, cta.shared_memory_bytes, cta.threads, to_string(kernel.order), to_string(kernel.load));
+               fmt::format("{}x{}x{}", kernel.tile_m, kernel.tile_n, kernel.tile_k),
+               fmt::format("{}x{}", kernel.cluster_m, kernel.cluster_n), cta.stages, cta.shared_memory_bytes, cta.threads,
+               to_string(kernel.order), to_string(kernel.load));
   }
   fmt::print("{} kernels{}\n", kernels.size(), kernels.size() < kernel_list().size() ? fmt::format(" of {}", kernel_list().size()) : "");
   return 0;

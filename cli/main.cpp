@@ -28,6 +28,18 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
+bool wants_json(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc, [](const char* word) { return std::strcmp(word, "--json") == 0; });
+}
+
+// The words no option took, in the order they were typed.
+std::string unexpected_words(const CLI::App& app) {
+  std::vector<std::string> words = app.remaining(true);
+  const auto flag = std::find_if(words.begin(), words.end(), [](const std::string& word) { return word[0] == '-'; });
+  return flag != words.end() ? fmt::format("no option is called {}", *flag)
+                             : fmt::format("nothing is known about '{}'", fmt::join(words, " "));
+}
+
 // CLI11 says what is wrong with the command line; we add the way out.
 Error usage_error(const CLI::App& app, const CLI::ParseError& problem, int argc, char** argv) {
   const std::vector<std::string> names = command_names(app);
@@ -36,14 +48,16 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& problem, int argc,
   if (command == argv + argc) return {ErrorCode::invalid_argument, fmt::format("{}; {}; see `sluice --help`", problem.what(), known)};
   if (std::find(names.begin(), names.end(), *command) == names.end())
     return {ErrorCode::invalid_argument, fmt::format("no command is called '{}'; {}", *command, known)};
-  return {ErrorCode::invalid_argument, fmt::format("{}; see `sluice {} --help`", problem.what(), *command)};
+  const bool unexpected = problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  return {ErrorCode::invalid_argument,
+          fmt::format("{}; see `sluice {} --help`", unexpected ? unexpected_words(app) : problem.what(), *command)};
 }
 
 int run_command_line(int argc, char** argv) {
   CLI::App app{"Sluice multiplies matrices on NVIDIA Hopper GPUs without leaving multiprocessors idle.", "sluice"};
   Session session;
   // Read ahead of the parser, so that a command line it refuses is answered in JSON too.
-  session.json = std::any_of(argv + 1, argv + argc, [](const char* word) { return std::strcmp(word, "--json") == 0; });
+  session.json = wants_json(argc, argv);
   bool wants_version = false;
   app.add_flag("--version", wants_version, "Print the version");
   app.add_flag("--json", session.json, "Print the answer (and any error) as JSON on stdout");
@@ -74,12 +88,13 @@ int run_command_line(int argc, char** argv) {
 }  // namespace sluice::cli
 
 int main(int argc, char** argv) {
+  using namespace sluice;
   try {
-    return sluice::cli::run_command_line(argc, argv);
+    return cli::run_command_line(argc, argv);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "sluice: out of host memory; the matrices and their result must fit in it\n");
+    return cli::report({ErrorCode::out_of_memory, "out of host memory; the matrices and their result must fit in it"},
+                       cli::wants_json(argc, argv));
   } catch (const std::exception& problem) {
-    fmt::print(stderr, "sluice: {}\n", problem.what());
+    return cli::report({ErrorCode::internal, problem.what()}, cli::wants_json(argc, argv));
   }
-  return sluice::cli::kExitFailure;
 }

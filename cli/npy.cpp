@@ -94,9 +94,12 @@ std::optional<std::size_t> data_bytes(const std::vector<std::int64_t>& shape, in
 
 const char* descr_of(DataType type) {
   switch (type) {
-    case DataType::bf16: return "<V2";
-    case DataType::fp16: return "<f2";
-    case DataType::fp32: break;
+    case DataType::bf16:
+      return "<V2";
+    case DataType::fp16:
+      return "<f2";
+    case DataType::fp32:
+      break;
   }
   return "<f4";
 }
@@ -105,10 +108,14 @@ const char* descr_of(DataType type) {
 
 const char* to_string(NpyType type) {
   switch (type) {
-    case NpyType::bf16: return "bf16";
-    case NpyType::fp16: return "fp16";
-    case NpyType::fp32: return "fp32";
-    case NpyType::fp64: break;
+    case NpyType::bf16:
+      return "bf16";
+    case NpyType::fp16:
+      return "fp16";
+    case NpyType::fp32:
+      return "fp32";
+    case NpyType::fp64:
+      break;
   }
   return "fp64";
 }
@@ -139,8 +146,9 @@ Result<NpyArray> read_npy(const std::string& path, bool bf16_as_uint16) {
   const std::size_t present = file_bytes - static_cast<std::size_t>(file.tellg());
   if (!bytes) return Error{ErrorCode::too_large, fmt::format("{}: shape {} is more than 2^63 bytes", path, shape_text(header->shape))};
   if (*bytes != present)
-    return bad(path, fmt::format("{}: shape {} of {} needs {} bytes of data, the file holds {}", *bytes > present ? "truncated data" : "too much data",
-                                 shape_text(header->shape), to_string(*type), *bytes, present));
+    return bad(path, fmt::format("{}: shape {} of {} needs {} bytes of data, the file holds {}",
+                                 *bytes > present ? "truncated data" : "too much data", shape_text(header->shape), to_string(*type), *bytes,
+                                 present));
   NpyArray array{.type = *type, .fortran_order = header->fortran_order, .shape = header->shape, .data = std::vector<std::byte>(*bytes)};
   if (Status s = read_bytes(file, array.data.data(), *bytes, path, "data"); !s) return s.error();
   return array;

@@ -29,10 +29,14 @@ float round_to_odd(double value) {
 
 double load_element(const std::byte* from, NpyType type) {
   switch (type) {
-    case NpyType::bf16: return from_bf16_bits(load<std::uint16_t>(from));
-    case NpyType::fp16: return from_fp16_bits(load<std::uint16_t>(from));
-    case NpyType::fp32: return load<float>(from);
-    case NpyType::fp64: break;
+    case NpyType::bf16:
+      return from_bf16_bits(load<std::uint16_t>(from));
+    case NpyType::fp16:
+      return from_fp16_bits(load<std::uint16_t>(from));
+    case NpyType::fp32:
+      return load<float>(from);
+    case NpyType::fp64:
+      break;
   }
   return load<double>(from);
 }
@@ -66,8 +70,8 @@ Result<Matrices> to_matrices(NpyArray array, const std::string& path, bool file_
   const std::size_t rank = array.shape.size();
   if (rank != 2 && rank != 3)
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("{}: has shape {}, {} dimension{}; a matrix has 2 and a batch of matrices 3{}", path, shape_text(array.shape), rank,
-                             rank == 1 ? "" : "s", rank < 2 ? ": save array.reshape(rows, columns)" : "")};
+                 fmt::format("{}: has shape {}, {} dimension{}; a matrix has 2 and a batch of matrices 3{}", path, shape_text(array.shape),
+                             rank, rank == 1 ? "" : "s", rank < 2 ? ": save array.reshape(rows, columns)" : "")};
   Matrices matrices{.type = array.type,
                     .batched = rank == 3,
                     .batch = rank == 3 ? array.shape[0] : 1,

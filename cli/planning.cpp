@@ -28,8 +28,8 @@ void add_planner_flags(CLI::App& command, PlannerFlags& flags) {
   command.add_option("--schedule", flags.schedule, fmt::format("Only kernels of this schedule: {}", kSchedules))->group(group);
   command.add_option("--scheduler", flags.scheduler, fmt::format("How tiles are dealt to workers: {}", kSchedulers))->group(group);
   command.add_option("--raster", flags.raster, fmt::format("Direction in which cohorts of tiles advance: {}", kRasters))->group(group);
-  command.add_option("--tile-m", flags.tile_m, "Only kernels with tiles of this many rows")->check(CLI::PositiveNumber)->group(group);
-  command.add_option("--tile-n", flags.tile_n, "Only kernels with tiles of this many columns")->check(CLI::PositiveNumber)->group(group);
+  command.add_option("--tile-m", flags.tile_m, "Only kernels with tiles of this many rows")->check(above_zero())->group(group);
+  command.add_option("--tile-n", flags.tile_n, "Only kernels with tiles of this many columns")->check(above_zero())->group(group);
   command.add_option("--kernel", flags.kernel, "Only this kernel (see `sluice list`)")->group(group);
 }
 
@@ -40,8 +40,8 @@ Result<PlanOptions> to_plan_options(const PlannerFlags& flags) {
   if (Status s = choose_into(options.raster, "--raster", flags.raster, &parse_rasterization, kRasters); !s) return s.error();
   const auto named = [&](const KernelConfig& kernel) { return name(kernel) == flags.kernel; };
   if (!flags.kernel.empty() && std::none_of(kernel_list().begin(), kernel_list().end(), named))
-    return Error{ErrorCode::not_found, fmt::format("no kernel is called '{}'; `sluice list` shows the {} kernels of this build", flags.kernel,
-                                                   kernel_list().size())};
+    return Error{ErrorCode::not_found, fmt::format("no kernel is called '{}'; `sluice list` shows the {} kernels of this build",
+                                                   flags.kernel, kernel_list().size())};
   return options;
 }
 
@@ -113,7 +113,8 @@ Result<ChosenDevice> choose_device(const std::string& text) {
     if (Result<DeviceSpec> current = current_device()) return ChosenDevice{*current, "the current GPU"};
     Result<DeviceSpec> device = find_device(kDefaultDevice);
     if (!device) return device.error();
-    return ChosenDevice{*device, built_with_cuda() ? "built in; there is no Hopper GPU here" : "built in; this build has no CUDA kernels"};
+    return ChosenDevice{
+        *device, built_with_cuda() ? "the default, as there is no Hopper GPU here" : "the default, as this build has no CUDA kernels"};
   }
   if (text == "current") {
     Result<DeviceSpec> current = current_device();
@@ -132,9 +133,7 @@ Result<ChosenDevice> choose_device(const std::string& text) {
   return ChosenDevice{*device, "built in"};
 }
 
-std::string device_line(const ChosenDevice& device) {
-  return fmt::format("device {}: {} SMs ({})", device.spec.name, device.spec.sm_count, device.why);
-}
+std::string device_line(const ChosenDevice& device) { return fmt::format("for      {}, {}", device.spec.name, device.why); }
 
 Result<PlannedProblem> make_plan(const PlanningFlags& flags, bool keep_candidates) {
   const Result<GemmProblem> problem = to_problem(flags.problem);

@@ -56,7 +56,7 @@ struct PlanningFlags {
 };
 struct PlannedProblem {
   Plan plan;
-  std::string device_line;  // "device h200: 132 SMs (built in; ...)"
+  std::string device_line;  // "for      h200, built in"
 };
 Result<PlannedProblem> make_plan(const PlanningFlags& flags, bool keep_candidates);
 std::string device_line(const ChosenDevice& device);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -18,23 +19,28 @@ int exit_code(ErrorCode code) {
     case ErrorCode::wrong_device:
     case ErrorCode::workspace_too_small:
     case ErrorCode::out_of_memory:
-    case ErrorCode::internal: return kExitFailure;
+    case ErrorCode::internal:
+      return kExitFailure;
     case ErrorCode::invalid_argument:
     case ErrorCode::misaligned:
     case ErrorCode::unsupported:
     case ErrorCode::too_large:
     case ErrorCode::not_found:
-    case ErrorCode::bad_format: break;
+    case ErrorCode::bad_format:
+      break;
   }
   return kExitUsage;
 }
 
 }  // namespace
 
-// File names may hold bytes that are not UTF-8: they are replaced rather than refused.
-void print_json(const Json& answer) {
-  fmt::print("{}\n", answer.dump(2, ' ', false, Json::error_handler_t::replace));
+CLI::Validator above_zero() {
+  return CLI::Validator([](const std::string& text) { return std::strtod(text.c_str(), nullptr) > 0 ? "" : text + " must be above 0"; },
+                        "ABOVE ZERO");
 }
+
+// File names may hold bytes that are not UTF-8: they are replaced rather than refused.
+void print_json(const Json& answer) { fmt::print("{}\n", answer.dump(2, ' ', false, Json::error_handler_t::replace)); }
 
 int report(const Error& error, bool json) {
   const int code = exit_code(error.code);
@@ -50,7 +56,8 @@ Result<std::string> read_text_file(const std::string& path) {
   if (!file) return Error{ErrorCode::not_found, fmt::format("cannot open {}: {}", path, std::strerror(errno))};
   std::ostringstream text;
   text << file.rdbuf();
-  if (file.bad() || text.fail()) return Error{ErrorCode::io, fmt::format("cannot read {}; is it a regular file that holds something?", path)};
+  if (file.bad() || text.fail())
+    return Error{ErrorCode::io, fmt::format("cannot read {}; is it a regular file that holds something?", path)};
   return text.str();
 }
 

@@ -34,6 +34,9 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name, 
   return command;
 }
 
+// For options that must be above 0.
+CLI::Validator above_zero();
+
 void print_json(const Json& answer);
 
 // To stderr as "sluice: MESSAGE"; with --json also to stdout, so that stdout always holds one JSON document. Returns the exit code.

@@ -1,4 +1,8 @@
 // sluice simulate: replay a plan on the CPU and draw who computes what, when.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include <fmt/core.h>
 
 #include "planning.hpp"
@@ -17,12 +21,18 @@ struct SimulateFlags {
 
 // The product comes from flags or from a plan's file, not from both.
 Status check_source(const SimulateFlags& flags) {
-  for (const char* flag : {"--m", "--n", "--k"}) {
-    const bool given = flags.command->count(flag) > 0, from_file = !flags.plan_file.empty();
-    if (!given && !from_file)
-      return Error{ErrorCode::invalid_argument, fmt::format("{} is missing; pass --m, --n and --k, or a plan's file with --plan", flag)};
-    if (given && from_file)
-      return Error{ErrorCode::invalid_argument, fmt::format("{} contradicts --plan, whose file holds the whole problem; leave one out", flag)};
+  if (flags.plan_file.empty()) {
+    for (const char* flag : {"--m", "--n", "--k"})
+      if (flags.command->count(flag) == 0)
+        return Error{ErrorCode::invalid_argument, fmt::format("{} is missing; pass --m, --n and --k, or a plan's file with --plan", flag)};
+    return Nothing{};
+  }
+  const std::array<std::string_view, 4> about_output = {"--plan", "--svg", "--width", "--json"};
+  for (const CLI::Option* option : flags.command->get_options()) {
+    const bool about_plan = std::find(about_output.begin(), about_output.end(), option->get_name()) == about_output.end();
+    if (option->count() > 0 && about_plan)
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("{} contradicts --plan, whose file holds the whole plan; leave one out", option->get_name())};
   }
   return Nothing{};
 }
@@ -57,13 +67,13 @@ Outcome show_simulation(const SimulateFlags& flags, const Session& session) {
   if (session.json) {
     print_json(summary(plan, *simulation));
   } else {
-    fmt::print("{}\n{}\n{}", planned->device_line, to_string(plan), to_text(*simulation, flags.width));
+    fmt::print("{}\n{}", planned->device_line, to_text(*simulation, flags.width));
     if (!flags.svg_file.empty()) fmt::print("wrote {}\n", flags.svg_file);
   }
   const bool covered = simulation->uncovered_k_tiles == 0 && simulation->repeated_k_tiles == 0;
   if (covered) return 0;
-  fmt::print(stderr, "sluice: the schedule is wrong: {} k-tiles are computed by nobody and {} more than once\n", simulation->uncovered_k_tiles,
-             simulation->repeated_k_tiles);
+  fmt::print(stderr, "sluice: the schedule is wrong: {} k-tiles are computed by nobody and {} more than once\n",
+             simulation->uncovered_k_tiles, simulation->repeated_k_tiles);
   return kExitFailure;
 }
 
@@ -71,9 +81,9 @@ Outcome show_simulation(const SimulateFlags& flags, const Session& session) {
 
 void add_simulate_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<SimulateFlags>();
-  CLI::App* command = add_command<SimulateFlags>(
-      app, session, "simulate", "Replay a plan on the CPU: coverage, waves, utilisation, and the timeline of every SM", flags,
-      &show_simulation);
+  CLI::App* command = add_command<SimulateFlags>(app, session, "simulate",
+                                                 "Replay a plan on the CPU: coverage, waves, utilisation, and the timeline of every SM",
+                                                 flags, &show_simulation);
   flags->command = command;
   command->add_option("--plan", flags->plan_file, "Simulate the plan in this file (of `sluice plan --json`)");
   add_problem_flags(*command, flags->planning.problem, false);

@@ -1,0 +1,180 @@
+"""devices, list, plan, explain, simulate."""
+
+import json
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from support import SluiceTest
+
+BUILT_IN = ("h200", "h100-sxm", "h100-pcie", "h20", "h10")
+KERNEL_128 = "bf16_rc_coop_128x128x64_c1x1"
+NINE_TILES = ("--m", 384, "--n", 384, "--k", 4096, "--device", "h10", "--kernel", KERNEL_128)
+CUBE = ("--m", 1024, "--n", 1024, "--k", 1024)
+
+
+class DevicesAndKernelsTest(SluiceTest):
+    def test_devices(self):
+        text = self.succeed("devices")
+        answer = self.succeed_json("devices")
+        self.assertEqual(tuple(device["name"] for device in answer["built_in"]), BUILT_IN)
+        for device in answer["built_in"]:
+            self.assertIn(device["name"], text)
+            self.assertGreater(device["sm_count"], 0)
+        self.assertEqual(answer["no_gpu_because"] is None, bool(answer["gpus"]))
+
+    def test_list(self):
+        kernels = self.succeed_json("list")["kernels"]
+        names = [kernel["name"] for kernel in kernels]
+        self.assertEqual(len(set(names)), len(names))
+        text = self.succeed("list")
+        for kernel in kernels:
+            self.assertIn(kernel["name"], text)
+            tile = f"{kernel['tile_m']}x{kernel['tile_n']}x{kernel['tile_k']}"
+            self.assertIn(f"{kernel['type']}_{kernel['layout']}", kernel["name"])
+            self.assertIn(f"_{tile}_c{kernel['cluster_m']}x{kernel['cluster_n']}", kernel["name"])
+            operands = 2 * kernel["tile_k"] * (kernel["tile_m"] + kernel["tile_n"]) * kernel["stages"]
+            self.assertGreaterEqual(kernel["stages"], 2)
+            self.assertLess(operands, kernel["shared_memory_bytes"])
+            self.assertLessEqual(kernel["shared_memory_bytes"], 232448)
+
+    def test_list_filters(self):
+        everything = self.succeed_json("list")["kernels"]
+        some = self.succeed_json("list", "--type", "fp16", "--layout", "cr", "--schedule", "pingpong")["kernels"]
+        wanted = [k for k in everything if (k["type"], k["layout"], k["schedule"]) == ("fp16", "cr", "pingpong")]
+        self.assertTrue(wanted)
+        self.assertEqual(some, wanted)
+        self.assertIn(f"{len(wanted)} kernels of {len(everything)}", self.succeed("list", "--type", "fp16", "--layout", "cr", "--schedule", "pingpong"))
+
+
+class PlanTest(SluiceTest):
+    def test_says_which_device_it_plans_for(self):
+        self.assertRegex(self.succeed("plan", *CUBE), r"^for +\S+, (the default, as|the current GPU)")
+        self.assertRegex(self.succeed("plan", *CUBE, "--device", "h20"), r"^for +h20, built in")
+
+    def test_every_layout_and_type(self):
+        for layout in ("rc", "rr", "cc", "cr"):
+            for kind in ("bf16", "fp16"):
+                kernel = self.succeed_json("plan", *CUBE, "--layout", layout, "--type", kind, "--device", "h200")["kernel"]
+                self.assertEqual(kernel["type_ab"], kind)
+                self.assertEqual(kernel["layout_a"][0] + kernel["layout_b"][0], layout)
+
+    def test_restrictions_are_obeyed(self):
+        def chosen(*flags):
+            return self.succeed_json("plan", *CUBE, "--device", "h200", *flags)["kernel"]
+
+        one = chosen("--kernel", KERNEL_128)
+        self.assertEqual((one["tile_m"], one["tile_n"], one["cluster_m"], one["cluster_n"]), (128, 128, 1, 1))
+        self.assertEqual((one["schedule"], one["order"]), ("cooperative", "rows-of-a"))
+        for schedule in ("cooperative", "pingpong"):
+            self.assertEqual(chosen("--schedule", schedule)["schedule"], schedule)
+        self.assertEqual(chosen("--tile-n", 192)["tile_n"], 192)
+        self.assertEqual(chosen("--tile-m", 64)["tile_m"], 64)
+        self.assertEqual(chosen("--alignment-a", 2)["load"], "threads")
+        self.assertEqual(chosen("--lda", 1025)["load"], "threads")
+        self.assertEqual(chosen()["load"], "tma")
+        for flag, field, value in (
+            ("--scheduler", "kind", "one-tile-per-cta"),
+            ("--scheduler", "kind", "data-parallel"),
+            ("--raster", "raster", "along-n"),
+            ("--raster", "raster", "along-m"),
+        ):
+            self.assertEqual(self.succeed_json("plan", *CUBE, flag, value)["scheduler"][field], value)
+
+    def test_epilogue_reaches_the_plan(self):
+        flags = ("--alpha", 0.5, "--beta", 2, "--bias", "per_row", "--activation", "silu", "--out-type", "fp32", "--batch", 3)
+        problem = self.succeed_json("plan", *CUBE, *flags)["problem"]
+        self.assertEqual(problem["epilogue"], {"alpha": 0.5, "beta": 2.0, "bias": "per_row", "activation": "silu"})
+        self.assertEqual((problem["type_ab"], problem["type_d"], problem["batch"]), ("bf16", "fp32", 3))
+
+    def test_bad_problems(self):
+        self.refuse("plan", "--m", -1, "--n", 1, "--k", 1, says="m = -1")
+        self.refuse("plan", *CUBE, "--lda", 1000, says=("lda = 1000", "1024"))
+        self.refuse("plan", *CUBE, "--alignment-b", 3, says="alignment_b")
+        self.refuse("plan", "--m", 2**40, "--n", 1, "--k", 1, says="m = 1099511627776")
+        self.refuse("plan", *CUBE, "--tile-m", 77, says="sluice list")
+
+    def test_unknown_device_lists_the_known_ones(self):
+        self.refuse("plan", *CUBE, "--device", "h300", says=("'h300'", *BUILT_IN, ".json"))
+
+    def test_device_from_a_file(self):
+        device = next(d for d in self.succeed_json("devices")["built_in"] if d["name"] == "h10")
+        device.update(name="eight", sm_count=8, clusters_of_2=4)
+        self.write("eight.json", json.dumps(device))
+        self.assertRegex(self.succeed("plan", *CUBE, "--device", "eight.json"), r"^for +eight, from eight.json")
+        simulation = self.succeed_json("simulate", *CUBE, "--device", "./eight.json", "--kernel", KERNEL_128)
+        self.assertEqual(simulation["waves"], 8)
+        self.write("broken.json", '{"name": ')
+        self.refuse("plan", *CUBE, "--device", "broken.json", says="broken.json")
+        self.refuse("plan", *CUBE, "--device", "missing.json", says=("cannot open missing.json",))
+
+    def test_nothing_to_compute(self):
+        for shape in ((0, 5, 5), (5, 0, 5), (5, 5, 0)):
+            flags = [word for pair in zip(("--m", "--n", "--k"), shape) for word in pair]
+            for command in ("plan", "explain", "simulate"):
+                self.succeed(command, *flags)
+                self.succeed_json(command, *flags)
+
+
+class ExplainTest(SluiceTest):
+    def test_most_limits_the_candidates(self):
+        for most in (1, 5):
+            self.assertEqual(len(self.succeed_json("explain", *CUBE, "--most", most)["candidates"]), most)
+        few, many = (len(self.succeed("explain", *CUBE, "--most", most).splitlines()) for most in (3, 10))
+        self.assertEqual(few + 7, many)
+
+    def test_first_candidate_is_the_chosen_one(self):
+        answer = self.succeed_json("explain", *CUBE, "--device", "h200")
+        text = self.succeed("explain", *CUBE, "--device", "h200")
+        self.assertEqual(answer["candidates"][0]["verdict"], "chosen")
+        self.assertIn("chosen", text)
+        self.assertEqual(answer["candidates"][0]["kernel"], answer["kernel"])
+        totals = [candidate["predicted"]["total_us"] for candidate in answer["candidates"]]
+        self.assertEqual(totals, sorted(totals))
+
+
+class SimulateTest(SluiceTest):
+    def test_nine_tiles_on_four_sms(self):
+        answer = self.succeed_json("simulate", *NINE_TILES)
+        self.assertEqual((answer["output_tiles"], answer["waves"], answer["makespan"]), (9, 3, 3.0))
+        self.assertEqual(answer["utilisation"], 0.75)
+        self.assertEqual((answer["uncovered_k_tiles"], answer["repeated_k_tiles"]), (0, 0))
+        self.assertEqual((answer["device"], answer["kernel"]), ("h10", KERNEL_128))
+        text = self.succeed("simulate", *NINE_TILES)
+        self.assertIn("3 waves", text)
+        self.assertIn("75", text)
+
+    def test_svg_is_well_formed(self):
+        self.assertIn("wrote nine.svg", self.succeed("simulate", *NINE_TILES, "--svg", "nine.svg"))
+        root = ElementTree.parse(self.path("nine.svg")).getroot()
+        self.assertTrue(root.tag.endswith("svg"))
+        self.assertGreaterEqual(sum(element.tag.endswith("rect") for element in root.iter()), 9)
+
+    def test_svg_that_cannot_be_written(self):
+        self.refuse("simulate", *NINE_TILES, "--svg", "no/such/folder.svg", code=1, says="no/such/folder.svg")
+
+    def test_width(self):
+        narrow, wide = (max(map(len, self.succeed("simulate", *NINE_TILES, "--width", w).splitlines()[4:])) for w in (60, 160))
+        self.assertLess(narrow, wide)
+        self.refuse("simulate", *NINE_TILES, "--width", 3, says="--width")
+
+    def test_plan_from_a_file_is_the_same_plan(self):
+        self.write("plan.json", self.succeed("plan", *NINE_TILES, "--json"))
+        self.assertEqual(self.succeed_json("simulate", "--plan", "plan.json"), self.succeed_json("simulate", *NINE_TILES))
+
+    def test_plan_file_stands_alone(self):
+        self.write("plan.json", self.succeed("plan", *NINE_TILES, "--json"))
+        self.refuse("simulate", "--plan", "plan.json", "--m", 5, says="--m contradicts --plan")
+        self.refuse("simulate", "--plan", "plan.json", "--device", "h20", says="--device contradicts --plan")
+        self.refuse("simulate", "--m", 5, says=("--n is missing", "--plan"))
+        self.refuse("simulate", "--plan", "missing.json", says="missing.json")
+
+    def test_plan_file_that_holds_something_else(self):
+        self.write("plan.json", "[1, 2]")
+        self.refuse("simulate", "--plan", "plan.json", says="plan.json")
+        whole = self.succeed("plan", *NINE_TILES, "--json")
+        self.write("half.json", whole[: len(whole) // 2])
+        self.refuse("simulate", "--plan", "half.json", says="half.json")
+
+
+if __name__ == "__main__":
+    unittest.main()
