@@ -1,0 +1,351 @@
+/* The C interface, from C: one small product from problem to result, and everything that can be asked and refused on the way. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sluice/sluice.h"
+
+static int failures = 0;
+
+static void check(int holds, const char* what, int line) {
+  if (holds) return;
+  ++failures;
+  fprintf(stderr, "line %d: %s does not hold; last error: %s\n", line, what, sluice_last_error());
+}
+#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
+
+/* The status, and a piece of text that the message must hold. */
+static void check_refused(sluice_status got, sluice_status expected, const char* piece, int line) {
+  if (got == expected && strstr(sluice_last_error(), piece) != NULL) return;
+  ++failures;
+  fprintf(stderr, "line %d: status %d, expected %d with '%s' in: %s\n", line, (int)got, (int)expected, piece, sluice_last_error());
+}
+#define CHECK_REFUSED(call, expected, piece) check_refused(call, expected, piece, __LINE__)
+
+static sluice_problem make_problem(int64_t m, int64_t n, int64_t k) {
+  sluice_problem problem;
+  CHECK(sluice_problem_init(&problem, sizeof problem) == SLUICE_OK);
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  return problem;
+}
+
+static sluice_device make_device(const char* name) {
+  sluice_device device;
+  CHECK(sluice_device_init(&device, sizeof device) == SLUICE_OK);
+  CHECK(sluice_device_find(name, &device) == SLUICE_OK);
+  return device;
+}
+
+static sluice_plan* make_plan(int64_t m, int64_t n, int64_t k) {
+  const sluice_problem problem = make_problem(m, n, k);
+  const sluice_device device = make_device("h10");
+  sluice_plan* plan = NULL;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(plan != NULL);
+  return plan;
+}
+
+static void test_library(void) {
+  size_t i;
+  CHECK(strcmp(sluice_last_error(), "") == 0);
+  CHECK(strchr(sluice_version(), '.') != NULL);
+  CHECK(sluice_built_with_cuda() == 0 || sluice_built_with_cuda() == 1);
+  CHECK(strcmp(sluice_status_name(SLUICE_OK), "ok") == 0);
+  CHECK(strcmp(sluice_status_name(SLUICE_TOO_LARGE), "too large") == 0);
+  CHECK(strcmp(sluice_status_name(SLUICE_INTERNAL), "internal error") == 0);
+  CHECK(strcmp(sluice_status_name(-1), "?") == 0);
+  CHECK(sluice_kernel_count() > 20);
+  for (i = 0; i < sluice_kernel_count(); ++i) CHECK(sluice_kernel_name(i) != NULL && strlen(sluice_kernel_name(i)) > 10);
+  CHECK(sluice_kernel_name(sluice_kernel_count()) == NULL);
+  sluice_string_free(NULL);
+  sluice_plan_destroy(NULL);
+}
+
+static void test_devices(void) {
+  size_t i;
+  char* text = NULL;
+  sluice_device device, other;
+  CHECK(sluice_device_count() >= 5);
+  for (i = 0; i < sluice_device_count(); ++i) {
+    device = make_device(sluice_device_name(i));
+    CHECK(strcmp(device.name, sluice_device_name(i)) == 0);
+    CHECK(device.sm_count > 0);
+  }
+  CHECK(sluice_device_name(sluice_device_count()) == NULL);
+  device = make_device("h200");
+  CHECK(device.sm_count == 132 && device.compute_capability == 90 && device.struct_size == sizeof device);
+
+  CHECK_REFUSED(sluice_device_find("gtx", &device), SLUICE_NOT_FOUND, "h100-sxm");
+  CHECK_REFUSED(sluice_device_find(NULL, &device), SLUICE_INVALID_ARGUMENT, "name is a null pointer");
+  CHECK_REFUSED(sluice_device_find("h200", NULL), SLUICE_INVALID_ARGUMENT, "device is a null pointer");
+  if (!sluice_built_with_cuda()) CHECK_REFUSED(sluice_device_current(&device), SLUICE_UNSUPPORTED, "SLUICE_CUDA");
+
+  CHECK(sluice_device_to_json(&device, &text) == SLUICE_OK);
+  CHECK(sluice_device_init(&other, sizeof other) == SLUICE_OK);
+  CHECK(sluice_device_from_json(text, &other) == SLUICE_OK);
+  CHECK(memcmp(&device, &other, sizeof device) == 0);
+  sluice_string_free(text);
+  CHECK_REFUSED(sluice_device_from_json("{}", &other), SLUICE_BAD_FORMAT, "sluice-device");
+  memset(device.name, 'x', sizeof device.name);
+  CHECK_REFUSED(sluice_device_to_json(&device, &text), SLUICE_INVALID_ARGUMENT, "64 bytes");
+  CHECK(text == NULL);
+}
+
+/* Structures of other sizes than ours: those of older callers, of newer ones, and of callers that forgot. */
+static void test_struct_sizes(void) {
+  struct {
+    sluice_problem known;
+    int64_t unknown[2];
+  } newer;
+  sluice_problem problem = make_problem(64, 64, 64);
+  const sluice_device device = make_device("h10");
+  sluice_plan* plan = NULL;
+  sluice_plan_info info;
+  unsigned char guard[sizeof(sluice_problem)];
+
+  CHECK(problem.struct_size == sizeof problem && problem.batch == 1 && problem.lda == SLUICE_PACKED && problem.alpha == 1.0f);
+  CHECK(problem.alignment_d_bytes == 16 && problem.layout_b == SLUICE_COLUMN_MAJOR);
+
+  /* An older caller knew only struct_size, m, n and k; the rest is garbage that must not be read. */
+  problem.batch = -77;
+  problem.lda = 3;
+  problem.struct_size = 32;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  sluice_plan_destroy(plan);
+
+  /* init() writes no further than the caller's structure. */
+  memset(guard, 0xab, sizeof guard);
+  CHECK(sluice_problem_init((sluice_problem*)(void*)guard, 32) == SLUICE_OK);
+  CHECK(guard[31] == 0 && guard[32] == 0xab);
+
+  CHECK(sluice_problem_init(&newer.known, sizeof newer) == SLUICE_OK);
+  CHECK(newer.unknown[0] == 0 && newer.unknown[1] == 0);
+  newer.known.m = newer.known.n = newer.known.k = 64;
+  CHECK(sluice_plan_create(&newer.known, &device, NULL, &plan) == SLUICE_OK);
+  sluice_plan_destroy(plan);
+  newer.unknown[1] = 1;
+  CHECK_REFUSED(sluice_plan_create(&newer.known, &device, NULL, &plan), SLUICE_UNSUPPORTED, "newer library");
+  CHECK(plan == NULL);
+
+  problem = make_problem(64, 64, 64);
+  problem.struct_size = 0;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "struct_size = 0 of a sluice_problem");
+  problem.struct_size = sizeof problem - 4;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "multiple of 8");
+  problem.struct_size = (size_t)-8;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "sluice_problem_init");
+  CHECK_REFUSED(sluice_problem_init(NULL, sizeof problem), SLUICE_INVALID_ARGUMENT, "null pointer");
+  CHECK_REFUSED(sluice_device_init((sluice_device*)(void*)guard, 7), SLUICE_INVALID_ARGUMENT, "struct_size = 7");
+
+  /* An output is filled in as far as the caller's structure goes. */
+  plan = make_plan(64, 64, 64);
+  memset(&info, 0xab, sizeof info);
+  CHECK(sluice_plan_info_init(&info, 24) == SLUICE_OK);
+  CHECK(sluice_plan_get_info(plan, &info) == SLUICE_OK);
+  CHECK(info.struct_size == 24 && info.grid_ctas > 0);
+  CHECK(((unsigned char*)&info)[24] == 0xab);
+  sluice_plan_destroy(plan);
+}
+
+static void test_bad_problems(void) {
+  const sluice_device device = make_device("h200");
+  sluice_plan* plan = NULL;
+  sluice_problem problem = make_problem(-1, 8, 8);
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "m = -1");
+  problem = make_problem(8, 8, (int64_t)1 << 40);
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_TOO_LARGE, "k = 1099511627776");
+  problem = make_problem(8, 8, 8);
+  problem.lda = 7;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "lda = 7");
+  problem = make_problem(8, 8, 8);
+  problem.type_ab = 17;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "type_ab = 17");
+  problem = make_problem(8, 8, 8);
+  problem.type_ab = SLUICE_FP32;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "type_ab = fp32");
+  problem = make_problem(8, 8, 8);
+  problem.activation = -1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "activation = -1");
+  problem = make_problem(8, 8, 8);
+  problem.reserved = 1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "reserved = 1");
+  CHECK(plan == NULL);
+
+  problem = make_problem(8, 8, 8);
+  CHECK_REFUSED(sluice_plan_create(NULL, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "problem is a null pointer");
+  CHECK_REFUSED(sluice_plan_create(&problem, NULL, NULL, &plan), SLUICE_INVALID_ARGUMENT, "device is a null pointer");
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, NULL), SLUICE_INVALID_ARGUMENT, "plan is a null pointer");
+  {
+    sluice_device ampere = device;
+    ampere.compute_capability = 80;
+    CHECK_REFUSED(sluice_plan_create(&problem, &ampere, NULL, &plan), SLUICE_WRONG_DEVICE, "9.0");
+  }
+}
+
+static void test_options(void) {
+  const sluice_device device = make_device("h200");
+  const sluice_problem problem = make_problem(2048, 2048, 2048);
+  sluice_plan_options options;
+  sluice_plan_info info;
+  sluice_plan* plan = NULL;
+  CHECK(sluice_plan_options_init(&options, sizeof options) == SLUICE_OK);
+  options.schedule = SLUICE_PINGPONG;
+  options.forget_candidates = 1;
+  CHECK(sluice_plan_create(&problem, &device, &options, &plan) == SLUICE_OK);
+  CHECK(strstr(sluice_plan_kernel_name(plan), "_ping_") != NULL);
+  CHECK(sluice_plan_info_init(&info, sizeof info) == SLUICE_OK);
+  CHECK(sluice_plan_get_info(plan, &info) == SLUICE_OK);
+  CHECK(info.candidate_count == 0);
+  sluice_plan_destroy(plan);
+
+  options.schedule = SLUICE_ANY_SCHEDULE;
+  options.scheduler = SLUICE_ONE_TILE_PER_CTA;
+  options.kernel_name = "bf16_rc_coop_128x128x64_c1x1";
+  CHECK(sluice_plan_create(&problem, &device, &options, &plan) == SLUICE_OK);
+  CHECK(strcmp(sluice_plan_kernel_name(plan), options.kernel_name) == 0);
+  CHECK(sluice_plan_get_info(plan, &info) == SLUICE_OK);
+  CHECK(info.grid_ctas == 256 && info.worker_count == 256);
+  sluice_plan_destroy(plan);
+
+  options.kernel_name = "no such kernel";
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_UNSUPPORTED, "no such kernel");
+  options.kernel_name = NULL;
+  options.raster = 3;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_INVALID_ARGUMENT, "raster = 3");
+}
+
+static void test_plan_queries(void) {
+  sluice_plan* plan = make_plan(384, 384, 128);
+  sluice_plan* again = NULL;
+  sluice_plan_info info;
+  char *json = NULL, *text = NULL;
+  size_t bytes = 12345;
+  CHECK(sluice_plan_workspace_bytes(plan, &bytes) == SLUICE_OK);
+  CHECK(sluice_plan_info_init(&info, sizeof info) == SLUICE_OK);
+  CHECK(sluice_plan_get_info(plan, &info) == SLUICE_OK);
+  CHECK(info.workspace_bytes == bytes && info.grid_ctas > 0 && info.shared_memory_bytes > 0 && info.candidate_count > 20);
+  CHECK(info.total_us > info.launch_us && info.waves > 0 && info.useful_share > 0 && info.useful_share <= 1);
+
+  CHECK(sluice_plan_explain(plan, 3, &text) == SLUICE_OK);
+  CHECK(text != NULL && strstr(text, sluice_plan_kernel_name(plan)) != NULL && strstr(text, "binds") != NULL);
+  sluice_string_free(text);
+  CHECK(sluice_plan_to_string(plan, &text) == SLUICE_OK);
+  CHECK(strstr(text, "384 x 384 x 128") != NULL);
+  sluice_string_free(text);
+  CHECK(sluice_plan_simulate_svg(plan, &text) == SLUICE_OK);
+  CHECK(text != NULL && strstr(text, "<svg") != NULL);
+  sluice_string_free(text);
+  CHECK(sluice_plan_simulate_text(plan, 80, &text) == SLUICE_OK);
+  CHECK(text != NULL && strlen(text) > 0);
+  sluice_string_free(text);
+  CHECK(sluice_plan_simulate_json(plan, &text) == SLUICE_OK);
+  CHECK(text != NULL && text[0] == '{');
+  sluice_string_free(text);
+
+  CHECK(sluice_plan_to_json(plan, &json) == SLUICE_OK);
+  CHECK(sluice_plan_from_json(json, &again) == SLUICE_OK);
+  CHECK(sluice_plan_to_json(again, &text) == SLUICE_OK);
+  CHECK(strcmp(json, text) == 0);
+  sluice_string_free(json);
+  sluice_string_free(text);
+  sluice_plan_destroy(again);
+  CHECK_REFUSED(sluice_plan_from_json("nonsense", &again), SLUICE_BAD_FORMAT, "not JSON");
+  CHECK(again == NULL);
+
+  CHECK_REFUSED(sluice_plan_explain(NULL, 3, &text), SLUICE_INVALID_ARGUMENT, "plan is a null pointer");
+  CHECK(text == NULL);
+  CHECK_REFUSED(sluice_plan_explain(plan, 3, NULL), SLUICE_INVALID_ARGUMENT, "text is a null pointer");
+  CHECK_REFUSED(sluice_plan_get_info(NULL, &info), SLUICE_INVALID_ARGUMENT, "plan is a null pointer");
+  CHECK_REFUSED(sluice_plan_workspace_bytes(plan, NULL), SLUICE_INVALID_ARGUMENT, "bytes is a null pointer");
+  CHECK(sluice_plan_kernel_name(NULL) == NULL);
+  sluice_plan_destroy(plan);
+
+  plan = make_plan(0, 384, 128);
+  CHECK(strcmp(sluice_plan_kernel_name(plan), "") == 0);
+  sluice_plan_destroy(plan);
+}
+
+/* bf16 is the upper half of a float; small integers are exact in it. */
+static uint16_t bf16(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (uint16_t)(bits >> 16);
+}
+
+static void on_progress(double done, void* user) {
+  double* furthest = user;
+  if (done > *furthest) *furthest = done;
+}
+
+enum { kM = 100, kN = 72, kK = 40 };
+static uint16_t a[kM * kK], b[kK * kN];
+static float d[kM * kN];
+
+static float value_a(int row, int k) { return (float)((row * 7 + k * 3) % 9 - 4); }
+static float value_b(int k, int column) { return (float)((k * 5 + column * 2) % 7 - 3); }
+
+static void test_run(void) {
+  sluice_problem problem = make_problem(kM, kN, kK);
+  const sluice_device device = make_device("h10");
+  sluice_plan* plan = NULL;
+  sluice_arguments arguments;
+  double furthest = 0;
+  int i, j, k, wrong = 0;
+  problem.type_d = SLUICE_FP32;
+  problem.alpha = 2;
+  problem.alignment_a_bytes = problem.alignment_b_bytes = 2; /* plain C arrays */
+  problem.alignment_d_bytes = 4;
+  for (i = 0; i < kM; ++i)
+    for (k = 0; k < kK; ++k) a[i * kK + k] = bf16(value_a(i, k));
+  for (j = 0; j < kN; ++j)
+    for (k = 0; k < kK; ++k) b[j * kK + k] = bf16(value_b(k, j)); /* columns of B are contiguous */
+  for (i = 0; i < kM * kN; ++i) d[i] = NAN;
+
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
+  CHECK_REFUSED(sluice_run_on_cpu(plan, NULL, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "arguments is a null pointer");
+  CHECK_REFUSED(sluice_run_on_cpu(NULL, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "plan is a null pointer");
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "null");
+  arguments.a = a;
+  arguments.b = b;
+  arguments.d = d;
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, -1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "threads = -1");
+  CHECK(sluice_run_on_cpu(plan, &arguments, 2, on_progress, &furthest) == SLUICE_OK);
+  for (i = 0; i < kM; ++i)
+    for (j = 0; j < kN; ++j) {
+      float sum = 0;
+      for (k = 0; k < kK; ++k) sum += value_a(i, k) * value_b(k, j);
+      if (d[i * kN + j] != 2 * sum) ++wrong;
+    }
+  CHECK(wrong == 0);
+  CHECK(furthest > 0 && furthest <= 1);
+
+  if (!sluice_built_with_cuda()) CHECK_REFUSED(sluice_run(plan, &arguments, NULL, 0, NULL), SLUICE_UNSUPPORTED, "SLUICE_CUDA");
+  CHECK_REFUSED(sluice_run(NULL, &arguments, NULL, 0, NULL), SLUICE_INVALID_ARGUMENT, "plan is a null pointer");
+  CHECK_REFUSED(sluice_run(plan, NULL, NULL, 0, NULL), SLUICE_INVALID_ARGUMENT, "arguments is a null pointer");
+  sluice_plan_destroy(plan);
+}
+
+/* A call that succeeds leaves the last failure's message. */
+static void test_last_error_stays(void) {
+  sluice_device device = make_device("h10");
+  CHECK_REFUSED(sluice_device_find("gtx", &device), SLUICE_NOT_FOUND, "gtx");
+  CHECK(sluice_device_find("h20", &device) == SLUICE_OK);
+  CHECK(strstr(sluice_last_error(), "gtx") != NULL);
+}
+
+int main(void) {
+  test_library();
+  test_devices();
+  test_struct_sizes();
+  test_bad_problems();
+  test_options();
+  test_plan_queries();
+  test_run();
+  test_last_error_stays();
+  if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
+  return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

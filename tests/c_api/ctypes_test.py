@@ -1,0 +1,170 @@
+"""The C interface driven from Python by ctypes alone, and the header's structures against their ctypes twins.
+
+Usage: ctypes_test.py path/to/libsluice.so
+"""
+import ctypes
+import json
+import pathlib
+import re
+import struct
+import sys
+import threading
+import unittest
+
+HEADER = pathlib.Path(__file__).resolve().parents[2] / "include" / "sluice" / "sluice.h"
+LIBRARY = None  # set by main
+
+C_TYPES = {"size_t": ctypes.c_size_t, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64,
+           "float": ctypes.c_float, "double": ctypes.c_double}
+
+
+def structures(header):
+    """ctypes classes for every structure in the header, read from the header itself."""
+    text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    classes = {}
+    for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \w+;", text, flags=re.S):
+        fields = []
+        for declaration in filter(None, (line.strip() for line in body.split(";"))):
+            pointer = re.fullmatch(r"(const )?(char|void)\*\s*(\w+)", declaration)
+            array = re.fullmatch(r"char (\w+)\[(\d+)\]", declaration)
+            if pointer:
+                fields.append((pointer.group(3), ctypes.c_char_p if pointer.group(2) == "char" else ctypes.c_void_p))
+            elif array:
+                fields.append((array.group(1), ctypes.c_char * int(array.group(2))))
+            else:
+                kind, names = declaration.split(None, 1)
+                fields += [(field.strip(), C_TYPES[kind]) for field in names.split(",")]
+        classes[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
+    return classes
+
+
+STRUCTURES = structures(HEADER.read_text())
+
+
+def initialised(name):
+    value = STRUCTURES[name]()
+    assert getattr(LIBRARY, name + "_init")(ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value))) == 0
+    return value
+
+
+def last_error():
+    return LIBRARY.sluice_last_error().decode()
+
+
+def device(name):
+    value = initialised("sluice_device")
+    assert LIBRARY.sluice_device_find(name.encode(), ctypes.byref(value)) == 0, last_error()
+    return value
+
+
+def text_of(function, plan, *arguments):
+    text = ctypes.c_void_p()
+    status = function(plan, *arguments, ctypes.byref(text))
+    assert status == 0, last_error()
+    value = ctypes.string_at(text).decode()
+    LIBRARY.sluice_string_free(text)
+    return value
+
+
+def create(problem, on="h10"):
+    plan = ctypes.c_void_p()
+    status = LIBRARY.sluice_plan_create(ctypes.byref(problem), ctypes.byref(device(on)), None, ctypes.byref(plan))
+    return status, plan
+
+
+def bf16(value):
+    return struct.unpack("<I", struct.pack("<f", value))[0] >> 16
+
+
+class CInterface(unittest.TestCase):
+    def test_every_function_of_the_header_is_exported(self):
+        names = re.findall(r"\b(sluice_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S))
+        self.assertGreater(len(names), 30)
+        for name in names:
+            self.assertTrue(hasattr(LIBRARY, name), name)
+
+    def test_defaults(self):
+        problem = initialised("sluice_problem")
+        self.assertEqual((problem.batch, problem.lda, problem.batch_stride_d, problem.alpha, problem.beta), (1, -1, -1, 1.0, 0.0))
+        self.assertEqual((problem.type_ab, problem.layout_a, problem.layout_b, problem.alignment_d_bytes), (0, 0, 1, 16))
+
+    def test_a_product(self):
+        m, n, k = 33, 17, 50
+        problem = initialised("sluice_problem")
+        problem.m, problem.n, problem.k = m, n, k
+        problem.type_d = 2  # fp32
+        problem.bias = 2  # per column
+        problem.activation = 1  # relu
+        problem.alignment_a_bytes = problem.alignment_b_bytes = 2
+        problem.alignment_d_bytes = 4
+        a = [[(i * 3 + p) % 5 - 2 for p in range(k)] for i in range(m)]
+        b = [[(p * 2 + j) % 7 - 3 for j in range(n)] for p in range(k)]
+        bias = [j - 8 for j in range(n)]
+        a_memory = (ctypes.c_uint16 * (m * k))(*[bf16(a[i][p]) for i in range(m) for p in range(k)])
+        b_memory = (ctypes.c_uint16 * (k * n))(*[bf16(b[p][j]) for j in range(n) for p in range(k)])
+        bias_memory = (ctypes.c_float * n)(*bias)
+        d_memory = (ctypes.c_float * (m * n))(*[float("nan")] * (m * n))
+        status, plan = create(problem)
+        self.assertEqual(status, 0, last_error())
+        arguments = initialised("sluice_arguments")
+        arguments.a, arguments.b = ctypes.addressof(a_memory), ctypes.addressof(b_memory)
+        arguments.d, arguments.bias = ctypes.addressof(d_memory), ctypes.addressof(bias_memory)
+        status = LIBRARY.sluice_run_on_cpu(plan, ctypes.byref(arguments), 0, None, None)
+        self.assertEqual(status, 0, last_error())
+        expected = [max(0, sum(a[i][p] * b[p][j] for p in range(k)) + bias[j]) for i in range(m) for j in range(n)]
+        self.assertEqual(list(d_memory), expected)
+        LIBRARY.sluice_plan_destroy(plan)
+
+    def test_texts(self):
+        problem = initialised("sluice_problem")
+        problem.m = problem.n = 384
+        problem.k = 128
+        status, plan = create(problem)
+        self.assertEqual(status, 0, last_error())
+        self.assertIn("h10: 4 SMs", text_of(LIBRARY.sluice_plan_explain, plan, ctypes.c_int32(5)))
+        self.assertIn("<svg", text_of(LIBRARY.sluice_plan_simulate_svg, plan))
+        written = text_of(LIBRARY.sluice_plan_to_json, plan)
+        self.assertEqual(json.loads(written)["problem"]["m"], 384)
+        json.loads(text_of(LIBRARY.sluice_plan_simulate_json, plan))
+        again = ctypes.c_void_p()
+        self.assertEqual(LIBRARY.sluice_plan_from_json(written.encode(), ctypes.byref(again)), 0, last_error())
+        self.assertEqual(text_of(LIBRARY.sluice_plan_to_json, again), written)
+        LIBRARY.sluice_plan_destroy(again)
+        LIBRARY.sluice_plan_destroy(plan)
+
+    def test_each_thread_has_its_own_message(self):
+        found = initialised("sluice_device")
+        self.assertEqual(LIBRARY.sluice_device_find(b"mine", ctypes.byref(found)), 7)
+        seen = []
+
+        def other():
+            seen.append(last_error())
+            LIBRARY.sluice_device_find(b"theirs", ctypes.byref(initialised("sluice_device")))
+            seen.append(last_error())
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        self.assertEqual(seen[0], "")
+        self.assertIn("'theirs'", seen[1])
+        self.assertIn("'mine'", last_error())
+
+    def test_a_forgotten_init_is_noticed(self):
+        problem = STRUCTURES["sluice_problem"]()
+        status, plan = create(problem)
+        self.assertEqual(status, 1)
+        self.assertIn("sluice_problem_init", last_error())
+        self.assertFalse(plan.value)
+
+
+def main():
+    global LIBRARY
+    LIBRARY = ctypes.CDLL(sys.argv.pop(1))
+    LIBRARY.sluice_last_error.restype = ctypes.c_char_p
+    LIBRARY.sluice_string_free.restype = None
+    LIBRARY.sluice_plan_destroy.restype = None
+    unittest.main()
+
+
+if __name__ == "__main__":
+    main()
