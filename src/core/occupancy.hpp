@@ -7,7 +7,7 @@
 namespace sluice {
 
 // One CTA on an SM: the pipeline fills its shared memory.
-inline int resident_clusters(const DeviceSpec& device, const KernelConfig& kernel) {
+inline int clusters_that_fit(const DeviceSpec& device, const KernelConfig& kernel) {
   return cluster_size(kernel) == 1 ? device.sm_count : device.clusters_of_2;
 }
 

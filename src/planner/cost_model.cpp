@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/kernel_layout.hpp"
+#include "core/occupancy.hpp"
 #include "scheduler/tile_order.hpp"
 
 namespace sluice {
@@ -25,7 +26,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double clocks_per_us = device.clock_ghz * 1e3;
   const double ctas = cluster_size(kernel);
   const double tiles = cluster_tiles(s);
-  const double units = static_cast<double>(workers) / workers_per_cta(kernel);  // clusters
+  // Clusters at work at once: one tile per CTA launches more than fit when it is asked for, and the rest wait.
+  const double units = std::min(static_cast<double>(workers) / workers_per_cta(kernel), static_cast<double>(clusters_that_fit(device, kernel)));
   const double k_tiles = s.k_tiles;
 
   // Pingpong's two workers share one set of tensor cores: a CTA's rounds are counted in single tiles.

@@ -9,13 +9,10 @@
 #include "sluice/schedule.hpp"
 
 #include "core/kernel_layout.hpp"
+#include "core/occupancy.hpp"
 #include "scheduler/tile_order.hpp"
 
 namespace sluice {
-
-inline int clusters_that_fit(const DeviceSpec& device, const KernelConfig& kernel) {
-  return cluster_size(kernel) == 1 ? device.sm_count : device.clusters_of_2;
-}
 
 inline int worker_count(const SchedulerParams& s, const DeviceSpec& device, const KernelConfig& kernel) {
   const std::int32_t tiles = cluster_tiles(s);

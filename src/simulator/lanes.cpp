@@ -29,11 +29,12 @@ bool is_partial(const Simulation& simulation, const SimulatedPiece& piece) {
 
 std::string label(const Simulation& simulation, const LanePiece& lane_piece) {
   const WorkTile& tile = lane_piece.piece->tile;
-  std::string text = "(" + std::to_string(lane_piece.tile_m) + "," + std::to_string(lane_piece.tile_n) + ")";
-  if (tile.group > 0) text += "#" + std::to_string(tile.group);
+  std::string text = "(";
+  text.append(std::to_string(lane_piece.tile_m)).append(",").append(std::to_string(lane_piece.tile_n)).append(")");
+  if (tile.group > 0) text.append("#").append(std::to_string(tile.group));
   if (!is_partial(simulation, *lane_piece.piece)) return text;
-  text += " k" + std::to_string(tile.k_begin);
-  if (tile.k_end > tile.k_begin + 1) text += "-" + std::to_string(tile.k_end - 1);
+  text.append(" k").append(std::to_string(tile.k_begin));
+  if (tile.k_end > tile.k_begin + 1) text.append("-").append(std::to_string(tile.k_end - 1));
   return text;
 }
 

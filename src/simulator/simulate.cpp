@@ -43,7 +43,7 @@ class Places {
 void replay(const Plan& plan, Simulation& result) {
   const int sms_per_unit = cluster_size(plan.kernel);
   const std::int32_t units = plan.worker_count / result.workers_per_cta;
-  Places places(resident_clusters(plan.device, plan.kernel));
+  Places places(clusters_that_fit(plan.device, plan.kernel));
   for (std::int32_t unit = 0; unit < units; ++unit) {
     auto [now, place] = places.take();
     // The workers of a CTA share its tensor cores: while one's main loop runs, the other loads or writes out. One piece after another.
@@ -94,7 +94,7 @@ Result<Simulation> simulate(const Plan& plan) {
     result.how = "nothing to compute";
     return result;
   }
-  const int resident = resident_clusters(plan.device, plan.kernel);
+  const int resident = clusters_that_fit(plan.device, plan.kernel);
   if (resident <= 0 || resident > plan.device.sm_count / cluster_size(plan.kernel))
     return Error{ErrorCode::wrong_device, "device '" + plan.device.name + "' with " + std::to_string(plan.device.sm_count) +
                                               " SMs is said to hold " + std::to_string(resident) + " clusters of " +

@@ -13,7 +13,7 @@ namespace sluice {
 namespace {
 
 // In pixels.
-constexpr double kWidth = 1200, kLeft = 64, kRight = 28, kTop = 84, kAxisHeight = 46, kLegendHeight = 26;
+constexpr double kWidth = 1200, kLeft = 64, kRight = 28, kTop = 84, kAxisHeight = 50, kLegendHeight = 28;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr double kNarrowest = 2;          // narrower pieces are drawn together with those that follow
 constexpr std::size_t kMostHints = 4000;  // pieces that say what they are under the mouse: beyond, the file grows too large

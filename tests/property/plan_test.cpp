@@ -1,0 +1,161 @@
+// What holds for every plan, whatever the problem and the device.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "core/check_plan.hpp"
+#include "core/kernel_layout.hpp"
+#include "core/occupancy.hpp"
+#include "random_plans.hpp"
+
+namespace sluice {
+namespace {
+
+PlanOptions random_options() {
+  PlanOptions options;
+  options.keep_candidates = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::inRange(0, 4) == 0) options.schedule = *rc::gen::element(KernelSchedule::cooperative, KernelSchedule::pingpong);
+  if (*rc::gen::inRange(0, 4) == 0) options.scheduler = *rc::gen::element(SchedulerKind::one_tile_per_cta, SchedulerKind::data_parallel);
+  if (*rc::gen::inRange(0, 4) == 0) options.raster = *rc::gen::element(Rasterization::along_m, Rasterization::along_n);
+  return options;
+}
+
+void check_fits_the_device(const Plan& plan) {
+  const int workers = workers_per_cta(plan.kernel), cluster = cluster_size(plan.kernel);
+  RC_ASSERT(plan.worker_count > 0);
+  RC_ASSERT(plan.worker_count % workers == 0);
+  RC_ASSERT(plan.grid_ctas == plan.worker_count / workers * cluster);
+  if (plan.scheduler.kind == SchedulerKind::data_parallel) {
+    RC_ASSERT(plan.grid_ctas <= plan.device.sm_count);
+    RC_ASSERT(plan.grid_ctas / cluster <= clusters_that_fit(plan.device, plan.kernel));
+  } else {
+    RC_ASSERT(plan.grid_ctas / cluster == cluster_tiles(plan.scheduler));
+  }
+  RC_ASSERT(plan.shared_memory_bytes == shared_memory_layout(plan.kernel).total_bytes);
+  RC_ASSERT(plan.shared_memory_bytes > 0);
+  RC_ASSERT(plan.shared_memory_bytes <= plan.device.shared_memory_per_cta_bytes);
+}
+
+// Enough tiles, and not a whole cluster of them too many.
+void check_covers_the_problem(const Plan& plan) {
+  const GemmProblem& p = plan.problem;
+  const SchedulerParams& s = plan.scheduler;
+  const std::int64_t cluster_rows = std::int64_t{plan.kernel.tile_m} * plan.kernel.cluster_m;
+  const std::int64_t cluster_columns = std::int64_t{plan.kernel.tile_n} * plan.kernel.cluster_n;
+  RC_ASSERT(check_plan(plan).ok());
+  RC_ASSERT(std::int64_t{s.tiles_m} * plan.kernel.tile_m - p.m < cluster_rows);
+  RC_ASSERT(std::int64_t{s.tiles_n} * plan.kernel.tile_n - p.n < cluster_columns);
+  const std::int64_t read = p.epilogue.alpha == 0.0f ? 0 : p.k;
+  RC_ASSERT(std::int64_t{s.k_tiles} * plan.kernel.tile_k - read >= 0);
+  RC_ASSERT(std::int64_t{s.k_tiles} * plan.kernel.tile_k - read < plan.kernel.tile_k);
+  RC_ASSERT(plan.kernel.type_ab == p.type_ab && plan.kernel.layout_a == p.layout_a && plan.kernel.layout_b == p.layout_b);
+}
+
+void check_prediction(const PredictedTime& t) {
+  for (const double part : {t.launch_us, t.matrix_us, t.hbm_us, t.l2_us, t.ramp_us, t.exposed_epilogue_us, t.waves}) {
+    RC_ASSERT(std::isfinite(part));
+    RC_ASSERT(part >= 0);
+  }
+  RC_ASSERT(std::isfinite(t.total_us));
+  RC_ASSERT(t.total_us > 0);
+  RC_ASSERT(t.useful_share > 0);
+  RC_ASSERT(t.useful_share <= 1 + 1e-12);
+  RC_ASSERT(t.busy_share > 0);
+  RC_ASSERT(t.busy_share <= 1 + 1e-12);
+}
+
+void check_candidates(const Plan& plan) {
+  RC_ASSERT(plan.candidates.size() >= 1u);
+  RC_ASSERT(plan.candidates.front().verdict == CandidateVerdict::chosen);
+  RC_ASSERT(plan.candidates.front().kernel == plan.kernel);
+  RC_ASSERT(plan.candidates.front().scheduler == plan.scheduler);
+  double before = 0;
+  bool refused = false;
+  for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
+    const Candidate& candidate = plan.candidates[i];
+    RC_ASSERT((candidate.verdict == CandidateVerdict::chosen) == (i == 0));
+    const bool runs = candidate.verdict == CandidateVerdict::chosen || candidate.verdict == CandidateVerdict::slower;
+    RC_ASSERT(!(runs && refused));  // those that cannot run come last
+    refused = !runs;
+    if (!runs) continue;
+    check_prediction(candidate.predicted);
+    RC_ASSERT(candidate.predicted.total_us >= before);
+    before = candidate.predicted.total_us;
+  }
+}
+
+RC_GTEST_PROP(Plans, FitTheDeviceAndCoverTheProblem, ()) {
+  const GemmProblem problem = test::random_problem(20000);
+  const DeviceSpec device = test::random_device();
+  const PlanOptions options = random_options();
+  RC_LOG() << describe(problem) << " on " << device.name;
+  const Result<Plan> made = plan(problem, device, options);
+  if (!made) {
+    // Only options may leave nothing: an empty or odd problem always has a plan.
+    RC_ASSERT(options.schedule.has_value());
+    RC_ASSERT(made.error().code == ErrorCode::unsupported);
+    RC_ASSERT(!made.error().message.empty());
+    RC_DISCARD("no kernel of this schedule");
+  }
+  RC_ASSERT(validate(problem).value() == made->problem);
+  if (is_empty(problem)) {
+    RC_ASSERT(made->grid_ctas == 0);
+    return;
+  }
+  check_fits_the_device(*made);
+  check_covers_the_problem(*made);
+  check_prediction(made->predicted);
+  if (options.keep_candidates)
+    check_candidates(*made);
+  else
+    RC_ASSERT(made->candidates.empty());
+  if (options.schedule) RC_ASSERT(made->kernel.schedule == *options.schedule);
+  if (options.scheduler) RC_ASSERT(made->scheduler.kind == *options.scheduler);
+  if (options.raster) RC_ASSERT(made->scheduler.raster == *options.raster);
+}
+
+RC_GTEST_PROP(Plans, AreAPureFunctionOfTheirArguments, ()) {
+  const GemmProblem problem = test::random_problem(20000);
+  const DeviceSpec device = test::random_device();
+  const Result<Plan> first = plan(problem, device);
+  RC_ASSERT(first.ok());
+  RC_ASSERT(plan(test::random_problem(5000), test::random_device()).ok());  // whatever is planned in between
+  const Result<Plan> second = plan(problem, device);
+  RC_ASSERT(second.ok());
+  RC_ASSERT(*first == *second);
+}
+
+RC_GTEST_PROP(Plans, SimulateToFullCoverage, ()) {
+  const GemmProblem problem = test::random_problem(6000);
+  const DeviceSpec device = test::random_device();
+  RC_LOG() << describe(problem) << " on " << device.name;
+  const Result<Plan> made = plan(problem, device, random_options());
+  RC_PRE(made.ok());
+  const Result<Simulation> simulation = simulate(*made);
+  RC_ASSERT(simulation.ok());
+  RC_ASSERT(simulation->uncovered_k_tiles == 0);
+  RC_ASSERT(simulation->repeated_k_tiles == 0);
+  if (is_empty(problem)) return;
+  // Whole tiles: the time of the busiest SM, in tiles, is its number of tiles.
+  RC_ASSERT(simulation->makespan == simulation->waves);
+  RC_ASSERT(simulation->utilisation > 0);
+  RC_ASSERT(simulation->utilisation <= 1 + 1e-12);
+  std::vector<double> free(static_cast<std::size_t>(device.sm_count));
+  std::vector<const SimulatedPiece*> by_time;
+  for (const SimulatedPiece& piece : simulation->pieces) by_time.push_back(&piece);
+  std::stable_sort(by_time.begin(), by_time.end(), [](const auto* x, const auto* y) { return x->begin < y->begin; });
+  for (const SimulatedPiece* piece : by_time)
+    for (int cta = 0; cta < cluster_size(made->kernel); ++cta) {
+      RC_ASSERT(piece->sm + cta < device.sm_count);
+      double& at = free[static_cast<std::size_t>(piece->sm + cta)];
+      RC_ASSERT(piece->begin >= at);  // one piece at a time on each SM
+      at = piece->end;
+    }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,91 @@
+// Conversions against the formats' definitions, over every 16-bit pattern.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "sluice/verify.hpp"
+
+#include "reference/rounding.hpp"
+
+namespace sluice {
+namespace {
+
+// The value that sign, exponent and fraction stand for.
+double value_of(std::uint16_t bits, int exponent_bits, int fraction_bits) {
+  const int exponent = (bits >> fraction_bits) & ((1 << exponent_bits) - 1);
+  const int fraction = bits & ((1 << fraction_bits) - 1);
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == (1 << exponent_bits) - 1) return fraction ? std::nan("") : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - fraction_bits);
+  return sign * std::ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits);
+}
+
+template <class From, class To>
+void check_every_pattern(int exponent_bits, int fraction_bits, From from, To to) {
+  for (int pattern = 0; pattern < 0x10000; ++pattern) {
+    const auto bits = static_cast<std::uint16_t>(pattern);
+    const double expected = value_of(bits, exponent_bits, fraction_bits);
+    const float got = from(bits);
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(got)) << pattern;
+      ASSERT_EQ(to(got), 0x7fff) << pattern;
+      continue;
+    }
+    ASSERT_EQ(static_cast<double>(got), expected) << pattern;
+    ASSERT_EQ(std::signbit(got), std::signbit(expected)) << pattern;
+    ASSERT_EQ(to(got), bits) << pattern;
+  }
+}
+
+// Halfway between two neighbours goes to the even one, a touch more or less to the nearer.
+template <class From, class To>
+void check_rounding(std::uint16_t infinity, From from, To to) {
+  for (std::uint16_t bits = 0; bits + 1 < infinity; ++bits) {
+    const float low = from(bits), high = from(static_cast<std::uint16_t>(bits + 1));
+    const float middle = static_cast<float>((static_cast<double>(low) + high) / 2);
+    const std::uint16_t even = bits % 2 == 0 ? bits : static_cast<std::uint16_t>(bits + 1);
+    ASSERT_EQ(to(middle), even) << bits;
+    ASSERT_EQ(to(-middle), even | 0x8000) << bits;
+    ASSERT_EQ(to(std::nextafter(middle, 0.0f)), bits) << bits;
+    ASSERT_EQ(to(std::nextafter(middle, high)), bits + 1) << bits;
+  }
+}
+
+TEST(Convert, EveryBf16PatternStandsForItsValue) { check_every_pattern(8, 7, from_bf16_bits, to_bf16_bits); }
+TEST(Convert, EveryFp16PatternStandsForItsValue) { check_every_pattern(5, 10, from_fp16_bits, to_fp16_bits); }
+TEST(Convert, Bf16RoundsToNearestEven) { check_rounding(0x7f80, from_bf16_bits, to_bf16_bits); }
+TEST(Convert, Fp16RoundsToNearestEven) { check_rounding(0x7c00, from_fp16_bits, to_fp16_bits); }
+
+TEST(Convert, WhatIsTooLargeBecomesInfinity) {
+  EXPECT_EQ(to_fp16_bits(65519.996f), 0x7bff);
+  EXPECT_EQ(to_fp16_bits(65520.0f), 0x7c00);
+  EXPECT_EQ(to_fp16_bits(-1e10f), 0xfc00);
+  EXPECT_EQ(to_bf16_bits(std::numeric_limits<float>::max()), 0x7f80);
+  EXPECT_EQ(to_bf16_bits(-std::numeric_limits<float>::infinity()), 0xff80);
+}
+
+TEST(Convert, WhatIsTooSmallBecomesZeroWithItsSign) {
+  EXPECT_EQ(to_fp16_bits(0x1p-25f), 0);  // halfway to the smallest denormal: even
+  EXPECT_EQ(to_fp16_bits(std::nextafter(0x1p-25f, 1.0f)), 1);
+  EXPECT_EQ(to_fp16_bits(-1e-20f), 0x8000);
+}
+
+// The verifier rounds with code of its own. Both must agree, on numbers between, at and beyond the types' values.
+TEST(Convert, RoundingFromDoubleAgreesWithTheConversions) {
+  std::uint32_t state = 1;
+  for (int i = 0; i < 300000; ++i) {
+    state = state * 1664525u + 1013904223u;
+    const float value = std::bit_cast<float>(state);
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(round_to(DataType::bf16, value), static_cast<double>(from_bf16_bits(to_bf16_bits(value)))) << value;
+    ASSERT_EQ(round_to(DataType::fp16, value), static_cast<double>(from_fp16_bits(to_fp16_bits(value)))) << value;
+    const double between = value * (1 + 0x1p-26);
+    ASSERT_EQ(round_to(DataType::fp32, between), static_cast<double>(static_cast<float>(between))) << value;
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,129 @@
+// Operands for tests of whole products, with memory laid out as the problem says and nothing else.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sluice/sluice.hpp"
+
+namespace sluice::test {
+
+// Elements of one type in memory of their own, read and written as double.
+class Elements {
+ public:
+  Elements(DataType type, std::int64_t count) : type_(type), bytes_(static_cast<std::size_t>(count * size_bytes(type)) + 64) {
+    data_ = bytes_.data() + (64 - reinterpret_cast<std::uintptr_t>(bytes_.data()) % 64) % 64;
+    count_ = count;
+  }
+  Elements(const Elements& other) : Elements(other.type_, other.count_) { std::memcpy(data_, other.data_, static_cast<std::size_t>(count_ * size_bytes(type_))); }
+  Elements& operator=(const Elements&) = delete;
+
+  void* data() { return data_; }
+  const void* data() const { return data_; }
+  std::int64_t count() const { return count_; }
+
+  double get(std::int64_t index) const {
+    if (type_ == DataType::fp32) {
+      float value;
+      std::memcpy(&value, data_ + index * 4, 4);
+      return value;
+    }
+    std::uint16_t bits;
+    std::memcpy(&bits, data_ + index * 2, 2);
+    return type_ == DataType::bf16 ? from_bf16_bits(bits) : from_fp16_bits(bits);
+  }
+  void set(std::int64_t index, double value) {
+    const float rounded = static_cast<float>(value);
+    const std::uint16_t bits = type_ == DataType::bf16 ? to_bf16_bits(rounded) : to_fp16_bits(rounded);
+    if (type_ == DataType::fp32)
+      std::memcpy(data_ + index * 4, &rounded, 4);
+    else
+      std::memcpy(data_ + index * 2, &bits, 2);
+  }
+  void fill(double value) {
+    for (std::int64_t i = 0; i < count_; ++i) set(i, value);
+  }
+  bool operator==(const Elements& other) const {
+    return count_ == other.count_ && std::memcmp(data_, other.data_, static_cast<std::size_t>(count_ * size_bytes(type_))) == 0;
+  }
+
+ private:
+  DataType type_;
+  std::vector<unsigned char> bytes_;
+  unsigned char* data_;
+  std::int64_t count_;
+};
+
+enum class Values { integers, normal };
+
+// All the memory of a problem. D starts as NaN.
+struct GemmData {
+  GemmProblem problem;
+  Elements a, b, c, bias, d;
+
+  GemmData(const GemmProblem& unchecked, Values values, std::uint64_t seed = 1) : GemmData(Checked{validate(unchecked).value()}, values, seed) {}
+
+  GemmArguments arguments() { return {a.data(), b.data(), c.data(), d.data(), bias.data()}; }
+
+  std::int64_t index_d(std::int64_t batch, std::int64_t row, std::int64_t column) const {
+    return batch * problem.batch_stride_d + row * problem.ldd + column;
+  }
+  double get_a(std::int64_t batch, std::int64_t row, std::int64_t k) const {
+    const bool rows = problem.layout_a == Layout::row_major;
+    return a.get(batch * problem.batch_stride_a + (rows ? row * problem.lda + k : k * problem.lda + row));
+  }
+  double get_b(std::int64_t batch, std::int64_t k, std::int64_t column) const {
+    const bool rows = problem.layout_b == Layout::row_major;
+    return b.get(batch * problem.batch_stride_b + (rows ? k * problem.ldb + column : column * problem.ldb + k));
+  }
+
+  // alpha A B + beta C + bias in double, one element, by definition.
+  double before_activation(std::int64_t batch, std::int64_t row, std::int64_t column) const {
+    double sum = 0;
+    if (problem.epilogue.alpha != 0)
+      for (std::int64_t k = 0; k < problem.k; ++k) sum += get_a(batch, row, k) * get_b(batch, k, column);
+    sum *= problem.epilogue.alpha;
+    if (problem.epilogue.beta != 0)
+      sum += problem.epilogue.beta * c.get(batch * problem.batch_stride_c + row * problem.ldc + column);
+    if (problem.epilogue.bias == Bias::per_row) sum += bias.get(row);
+    if (problem.epilogue.bias == Bias::per_column) sum += bias.get(column);
+    return sum;
+  }
+
+ private:
+  struct Checked {
+    GemmProblem problem;
+  };
+  GemmData(const Checked& checked, Values values, std::uint64_t seed)
+      : problem(checked.problem),
+        a(problem.type_ab, span(problem.layout_a == Layout::row_major ? problem.m : problem.k, problem.lda, problem.batch_stride_a)),
+        b(problem.type_ab, span(problem.layout_b == Layout::row_major ? problem.k : problem.n, problem.ldb, problem.batch_stride_b)),
+        c(problem.type_d, span(problem.m, problem.ldc, problem.batch_stride_c)),
+        bias(problem.type_d, std::max(problem.m, problem.n)),
+        d(problem.type_d, span(problem.m, problem.ldd, problem.batch_stride_d)) {
+    std::mt19937_64 random(seed);
+    for (Elements* each : {&a, &b, &c, &bias}) randomise(*each, values, random);
+    d.fill(std::numeric_limits<double>::quiet_NaN());
+  }
+
+  std::int64_t span(std::int64_t vectors, std::int64_t leading, std::int64_t batch_stride) const {
+    return std::max<std::int64_t>(1, vectors * leading + std::max<std::int64_t>(0, problem.batch - 1) * batch_stride);
+  }
+  static void randomise(Elements& elements, Values values, std::mt19937_64& random) {
+    std::uniform_int_distribution<int> small(-3, 3);
+    std::normal_distribution<double> normal;
+    for (std::int64_t i = 0; i < elements.count(); ++i) elements.set(i, values == Values::integers ? small(random) : normal(random));
+  }
+};
+
+// A plan for the smallest device, so that every worker takes several tiles.
+inline Result<Plan> plan_on_h10(const GemmProblem& problem, const PlanOptions& options = {}) {
+  return plan(problem, find_device("h10").value(), options);
+}
+
+}  // namespace sluice::test
