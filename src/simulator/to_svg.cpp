@@ -143,12 +143,16 @@ class Picture {
 
   std::string draw_axis(double bottom) const {
     std::string svg;
-    const double distance = tick_distance(simulation_.makespan, 20);
-    for (int tick = 0; tick * distance <= simulation_.makespan + 1e-9; ++tick) {
-      const double at = x(tick * distance);
-      svg += "<path d=\"M" + px(at) + " " + px(bottom) + "v5\" stroke=\"" + std::string(kInk) + "\"/>\n";
-      svg += text(at, bottom + 19, 12, "middle", kInk, fixed(tick * distance, 0));
-    }
+    const auto mark = [&](double time, int digits) {
+      svg += "<path d=\"M" + px(x(time)) + " " + px(bottom) + "v5\" stroke=\"" + std::string(kInk) + "\"/>\n";
+      svg += text(x(time), bottom + 19, 12, "middle", kInk, fixed(time, digits));
+    };
+    const double distance = tick_distance(simulation_.makespan, 20), end = simulation_.makespan;
+    int tick = 0;
+    for (; tick * distance <= end + 1e-9; ++tick) mark(tick * distance, 0);
+    const double since_last = end - (tick - 1) * distance;
+    constexpr double kWidthOfMark = 36;
+    if (since_last * scale_ > kWidthOfMark) mark(end, std::abs(end - std::round(end)) < 0.005 ? 0 : 2);
     svg += "<path d=\"M" + px(kLeft) + " " + px(bottom) + "h" + px(kPlotWidth) + "\" stroke=\"" + std::string(kInk) + "\"/>\n";
     return svg + text(kLeft + kPlotWidth / 2, bottom + 38, 12, "middle", kFaint, "time in tiles (1 = the whole main loop of one tile)");
   }
