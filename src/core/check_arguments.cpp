@@ -55,8 +55,8 @@ Status check_in_place(const GemmProblem& p) {
 
 Status check_arguments(const GemmProblem& p, const GemmArguments& arguments) {
   if (is_empty(p)) return Nothing{};
-  if (Status s = check({"d", arguments.d, "alignment_d_bytes", p.alignment_d_bytes, p.type_d, "the result goes there",
-                        "pass m x n elements of memory"});
+  if (Status s = check(
+          {"d", arguments.d, "alignment_d_bytes", p.alignment_d_bytes, p.type_d, "the result goes there", "pass m x n elements of memory"});
       !s)
     return s;
   if (reads_a_and_b(p)) {

@@ -16,9 +16,7 @@ Error inconsistent(const std::string& what) {
 
 std::string product(std::int64_t count, std::int64_t size) { return std::to_string(count) + " x " + std::to_string(size); }
 
-bool tiles_cover(std::int64_t tiles, std::int64_t tile_elems, std::int64_t extent) {
-  return tiles >= 0 && tiles * tile_elems >= extent;
-}
+bool tiles_cover(std::int64_t tiles, std::int64_t tile_elems, std::int64_t extent) { return tiles >= 0 && tiles * tile_elems >= extent; }
 
 }  // namespace
 
@@ -42,8 +40,7 @@ Status check_plan(const Plan& plan) {
     return inconsistent(product(s.tiles_n, kernel.tile_n) + " columns of tiles do not cover n = " + std::to_string(p.n));
   if (!tiles_cover(s.k_tiles, kernel.tile_k, reads_a_and_b(p) ? p.k : 0))
     return inconsistent(product(s.k_tiles, kernel.tile_k) + " elements of k-tiles do not cover k = " + std::to_string(p.k));
-  if (s.groups != p.batch)
-    return inconsistent("groups = " + std::to_string(s.groups) + ", but batch = " + std::to_string(p.batch));
+  if (s.groups != p.batch) return inconsistent("groups = " + std::to_string(s.groups) + ", but batch = " + std::to_string(p.batch));
   const double work_tiles = static_cast<double>(s.tiles_m / s.cluster_m) * (s.tiles_n / s.cluster_n) * s.groups;
   if (work_tiles > std::numeric_limits<std::int32_t>::max()) return inconsistent("more than 2^31 work tiles");
   if (plan.worker_count <= 0 || plan.worker_count % workers_per_cta(kernel) != 0)

@@ -13,10 +13,10 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargestFp32 = std::numeric_limits<float>::max();
 constexpr double kSmallestFp32 = 0x1p-149;
-constexpr double kExactIntegers = 0x1p24;       // fp32 holds every integer up to here
-constexpr double kUnitAccumulation = 0x1p-23;   // the tensor cores truncate
-constexpr double kUnitEpilogue = 0x1p-24;       // ordinary fp32 arithmetic rounds
-constexpr double kSteepestSlope = 1.13;         // of GELU; SiLU's is 1.10
+constexpr double kExactIntegers = 0x1p24;      // fp32 holds every integer up to here
+constexpr double kUnitAccumulation = 0x1p-23;  // the tensor cores truncate
+constexpr double kUnitEpilogue = 0x1p-24;      // ordinary fp32 arithmetic rounds
+constexpr double kSteepestSlope = 1.13;        // of GELU; SiLU's is 1.10
 // Of x, for fp32 evaluations of x times a sigmoid or a tanh through the GPU's ex2.approx and rcp.approx (2 ulp each), whose argument
 // has been rounded as well. Smaller than half an ulp of fp16, so that tanh.approx (2^-11) does not pass.
 constexpr double kActivationError = 0x1p-19;
@@ -25,10 +25,14 @@ bool is_integer(double value) { return std::nearbyint(value) == value; }
 
 double activate(Activation activation, double x) {
   switch (activation) {
-    case Activation::none: break;
-    case Activation::relu: return x < 0 ? 0 : x;
-    case Activation::gelu_tanh: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
-    case Activation::silu: return x / (1 + std::exp(-x));
+    case Activation::none:
+      break;
+    case Activation::relu:
+      return x < 0 ? 0 : x;
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+    case Activation::silu:
+      return x / (1 + std::exp(-x));
   }
   return x;
 }

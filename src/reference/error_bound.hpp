@@ -9,14 +9,14 @@ namespace sluice {
 
 // One element's row of A times its column of B, in double precision.
 struct ElementSums {
-  double product = 0;     // of the signed terms
-  double magnitude = 0;   // of their absolute values
-  bool integers = true;   // all elements of the row and the column are
+  double product = 0;    // of the signed terms
+  double magnitude = 0;  // of their absolute values
+  bool integers = true;  // all elements of the row and the column are
 };
 
 struct ElementBound {
   double reference = 0;
-  double lowest = 0;   // of the output type, both ends included
+  double lowest = 0;  // of the output type, both ends included
   double highest = 0;
   bool anything = false;  // fp32 may overflow on the way: no result is wrong
   bool nan_allowed = false;

@@ -27,8 +27,7 @@ void parallel(std::int64_t items, int threads, Body&& body) {
   std::vector<std::jthread> others;
   try {
     for (int thread = 1; thread < threads; ++thread) others.emplace_back([&body, &next, thread] { body(next, thread); });
-  } catch (const std::system_error&) {
-  }
+  } catch (const std::system_error&) {}
   body(next, 0);
 }
 

@@ -10,16 +10,19 @@
 namespace sluice {
 
 struct FloatFormat {
-  int significand_bits;  // the hidden one included
-  int smallest_exponent; // of a normal number 1.f x 2^e
+  int significand_bits;   // the hidden one included
+  int smallest_exponent;  // of a normal number 1.f x 2^e
   int largest_exponent;
 };
 
 constexpr FloatFormat format_of(DataType type) {
   switch (type) {
-    case DataType::bf16: return {8, -126, 127};
-    case DataType::fp16: return {11, -14, 15};
-    case DataType::fp32: break;
+    case DataType::bf16:
+      return {8, -126, 127};
+    case DataType::fp16:
+      return {11, -14, 15};
+    case DataType::fp32:
+      break;
   }
   return {24, -126, 127};
 }

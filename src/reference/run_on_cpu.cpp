@@ -41,8 +41,7 @@ void pack(const MatrixView& from, std::int64_t rows, std::int64_t columns, float
       for (std::int64_t c = 0; c < columns; ++c) to[r * pitch + c] = convert(from.elements[r * from.row_stride + c]);
   } else {
     for (std::int64_t c = 0; c < columns; ++c)
-      for (std::int64_t r = 0; r < rows; ++r)
-        to[r * pitch + c] = convert(from.elements[r * from.row_stride + c * from.column_stride]);
+      for (std::int64_t r = 0; r < rows; ++r) to[r * pitch + c] = convert(from.elements[r * from.row_stride + c * from.column_stride]);
   }
 }
 
@@ -68,10 +67,14 @@ void store(void* base, DataType type, std::int64_t index, float value) {
 
 float activate(Activation activation, float x) {
   switch (activation) {
-    case Activation::none: break;
-    case Activation::relu: return x < 0.0f ? 0.0f : x;  // a NaN stays one
-    case Activation::gelu_tanh: return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
-    case Activation::silu: return x / (1.0f + std::exp(-x));
+    case Activation::none:
+      break;
+    case Activation::relu:
+      return x < 0.0f ? 0.0f : x;  // a NaN stays one
+    case Activation::gelu_tanh:
+      return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
+    case Activation::silu:
+      return x / (1.0f + std::exp(-x));
   }
   return x;
 }

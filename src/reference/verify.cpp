@@ -96,7 +96,12 @@ constexpr std::int64_t kDepth = 128;  // of K at a time
 class Verifier {
  public:
   Verifier(const GemmProblem& problem, const Matrices& matrices)
-      : problem_(problem), matrices_(matrices), a_(kBlock * kDepth), b_(kDepth * kBlock), products_(kBlock * kBlock), magnitudes_(kBlock * kBlock) {}
+      : problem_(problem),
+        matrices_(matrices),
+        a_(kBlock * kDepth),
+        b_(kDepth * kBlock),
+        products_(kBlock * kBlock),
+        magnitudes_(kBlock * kBlock) {}
 
   void check_block(std::int64_t batch, std::int64_t row, std::int64_t column, VerifyReport& report) {
     const std::int64_t rows = std::min(kBlock, problem_.m - row), columns = std::min(kBlock, problem_.n - column);
@@ -195,7 +200,8 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
   if (samples < 0)
     return Error{ErrorCode::invalid_argument, "samples = " + std::to_string(samples) + " is negative; pass 0 to check every element"};
   if (!is_empty(p) && reads_c(p) && c_before == nullptr && given.c == given.d && given.c != nullptr)
-    return Error{ErrorCode::invalid_argument, "c_before is null, but c is d and beta is not 0: the run has overwritten C; pass a copy of it"};
+    return Error{ErrorCode::invalid_argument,
+                 "c_before is null, but c is d and beta is not 0: the run has overwritten C; pass a copy of it"};
   GemmArguments arguments = given;
   if (c_before != nullptr) arguments.c = c_before;
   if (Status s = check_arguments(with_element_alignment(p), arguments); !s) return s.error();
@@ -244,8 +250,8 @@ std::string to_string(const VerifyReport& report) {
   }
   if (report.worst_row < 0) return line;
   return line + "; worst at batch " + std::to_string(report.worst_batch) + ", row " + std::to_string(report.worst_row) + ", column " +
-         std::to_string(report.worst_column) + ": got " + number(report.worst_got) + ", reference " + number(report.worst_reference) + " (" +
-         number(report.worst_ratio) + " of the bound)";
+         std::to_string(report.worst_column) + ": got " + number(report.worst_got) + ", reference " + number(report.worst_reference) +
+         " (" + number(report.worst_ratio) + " of the bound)";
 }
 
 }  // namespace sluice

@@ -18,7 +18,8 @@ Range k_range(const SchedulerParams& p, const WorkTile& piece, std::int64_t tile
 }
 
 bool inside(const SchedulerParams& p, const WorkTile& tile) {
-  return tile.tile_m >= 0 && tile.tile_m < p.tiles_m && tile.tile_n >= 0 && tile.tile_n < p.tiles_n && tile.group >= 0 && tile.group < p.groups;
+  return tile.tile_m >= 0 && tile.tile_m < p.tiles_m && tile.tile_n >= 0 && tile.tile_n < p.tiles_n && tile.group >= 0 &&
+         tile.group < p.groups;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ struct LanePiece {
   const SimulatedPiece* piece = nullptr;
   std::int32_t tile_m = 0;  // the tile that this SM computes of the cluster's
   std::int32_t tile_n = 0;
-  int turn = 0;             // how many pieces the SM had before
+  int turn = 0;  // how many pieces the SM had before
 };
 using Lane = std::vector<LanePiece>;
 

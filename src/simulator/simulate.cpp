@@ -85,8 +85,8 @@ std::string describe_schedule(const Plan& plan) {
 Result<Simulation> simulate(const Plan& plan) {
   if (Status s = check_plan(plan); !s) return s.error();
   if (plan.device.sm_count <= 0)
-    return Error{ErrorCode::invalid_argument, "device '" + plan.device.name + "' has " + std::to_string(plan.device.sm_count) +
-                                                  " SMs; at least 1 is needed"};
+    return Error{ErrorCode::invalid_argument,
+                 "device '" + plan.device.name + "' has " + std::to_string(plan.device.sm_count) + " SMs; at least 1 is needed"};
   Simulation result;
   result.what = describe(plan.problem) + " on " + plan.device.name + " (" + std::to_string(plan.device.sm_count) + " SMs)";
   result.sm_count = plan.device.sm_count;

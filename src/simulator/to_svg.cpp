@@ -19,7 +19,8 @@ constexpr double kNarrowest = 2;          // narrower pieces are drawn together 
 constexpr std::size_t kMostHints = 4000;  // pieces that say what they are under the mouse: beyond, the file grows too large
 
 // Light enough for dark writing, told apart by turns of hue and lightness.
-constexpr std::array<std::string_view, 8> kColours = {"#86b6d9", "#f6cf7d", "#9fd3a8", "#eaa59b", "#c3b4e3", "#8fd3cf", "#dcc0a0", "#cfdc86"};
+constexpr std::array<std::string_view, 8> kColours = {"#86b6d9", "#f6cf7d", "#9fd3a8", "#eaa59b",
+                                                      "#c3b4e3", "#8fd3cf", "#dcc0a0", "#cfdc86"};
 constexpr std::string_view kIdle = "#e9e9e9", kInk = "#222222", kFaint = "#666666";
 
 std::string px(double value) { return fixed(value, std::abs(value - std::round(value)) < 0.005 ? 0 : 2); }
@@ -28,23 +29,30 @@ std::string escape(std::string_view text) {
   std::string safe;
   for (const char c : text) {
     switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      default: safe += c;
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      default:
+        safe += c;
     }
   }
   return safe;
 }
 
 std::string rectangle(double x, double y, double width, double height, std::string_view colour) {
-  return "<rect x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\"" + px(width) + "\" height=\"" + px(height) + "\" fill=\"" + std::string(colour) +
-         "\"";
+  return "<rect x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\"" + px(width) + "\" height=\"" + px(height) + "\" fill=\"" +
+         std::string(colour) + "\"";
 }
 
 std::string text(double x, double y, double size, std::string_view anchor, std::string_view colour, std::string_view content) {
-  return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" font-size=\"" + px(size) + "\" text-anchor=\"" + std::string(anchor) + "\" fill=\"" +
-         std::string(colour) + "\">" + escape(content) + "</text>\n";
+  return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" font-size=\"" + px(size) + "\" text-anchor=\"" + std::string(anchor) +
+         "\" fill=\"" + std::string(colour) + "\">" + escape(content) + "</text>\n";
 }
 
 // Of a lane and of the gap below it: few SMs get tall lanes, many must fit on a page.
@@ -73,8 +81,9 @@ class Picture {
   std::string draw() const {
     const double bottom = kTop + size_.pitch * simulation_.sm_count;
     const double height = bottom + kAxisHeight + kLegendHeight;
-    std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(kWidth) + "\" height=\"" + px(height) + "\" viewBox=\"0 0 " +
-                      px(kWidth) + " " + px(height) + "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n";
+    std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(kWidth) + "\" height=\"" + px(height) +
+                      "\" viewBox=\"0 0 " + px(kWidth) + " " + px(height) +
+                      "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n";
     svg += "<title>" + escape(simulation_.what) + "</title>\n";
     svg += rectangle(0, 0, kWidth, height, "#ffffff") + "/>\n";
     svg += text(kLeft, 26, 16, "start", kInk, simulation_.what);
@@ -164,8 +173,9 @@ class Picture {
     if (simulation_.workers_per_cta == 2)
       svg += text(kLeft + 330, y, 12, "start", kFaint, "dark band: the first consumer warpgroup's tile (above), the second's (below)");
     if (simulation_.cluster_m * simulation_.cluster_n > 1)
-      svg += text(kWidth - kRight, y, 12, "end", kFaint,
-                  "clusters of " + std::to_string(simulation_.cluster_m) + " x " + std::to_string(simulation_.cluster_n) + " neighbouring SMs");
+      svg += text(
+          kWidth - kRight, y, 12, "end", kFaint,
+          "clusters of " + std::to_string(simulation_.cluster_m) + " x " + std::to_string(simulation_.cluster_n) + " neighbouring SMs");
     return svg;
   }
 

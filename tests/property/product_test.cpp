@@ -19,7 +19,8 @@ std::vector<unsigned char> random_elements(DataType type, std::int64_t count, st
   for (std::int64_t i = 0; i < count; ++i) {
     const float value = values(random);
     const std::uint16_t bits = type == DataType::bf16 ? to_bf16_bits(value) : to_fp16_bits(value);
-    const auto* from = type == DataType::fp32 ? reinterpret_cast<const unsigned char*>(&value) : reinterpret_cast<const unsigned char*>(&bits);
+    const auto* from =
+        type == DataType::fp32 ? reinterpret_cast<const unsigned char*>(&value) : reinterpret_cast<const unsigned char*>(&bits);
     bytes.insert(bytes.end(), from, from + size_bytes(type));
   }
   return bytes;
@@ -42,7 +43,8 @@ RC_GTEST_PROP(Products, VerifyAndAPlantedErrorDoesNot, ()) {
   const auto b = random_elements(p.type_ab, span(p.layout_b == Layout::row_major, p.k, p.n, p.ldb, p.batch_stride_b), 2);
   const auto c = random_elements(p.type_d, span(true, p.m, p.n, p.ldc, p.batch_stride_c), 3);
   const auto bias = random_elements(p.type_d, p.m + p.n, 4);
-  std::vector<unsigned char> d(static_cast<std::size_t>(span(true, p.m, p.n, p.ldd, p.batch_stride_d) * size_bytes(p.type_d)), 0xff);  // NaN
+  std::vector<unsigned char> d(static_cast<std::size_t>(span(true, p.m, p.n, p.ldd, p.batch_stride_d) * size_bytes(p.type_d)),
+                               0xff);  // NaN
   const GemmArguments arguments{a.data(), b.data(), c.data(), d.data(), bias.data()};
   RC_ASSERT(run_on_cpu(made, arguments, *rc::gen::inRange(1, 4)).ok());
   RC_ASSERT(verify(p, arguments, nullptr)->ok());
@@ -52,7 +54,8 @@ RC_GTEST_PROP(Products, VerifyAndAPlantedErrorDoesNot, ()) {
   const std::int64_t at = (batch * p.batch_stride_d + row * p.ldd + column) * size_bytes(p.type_d);
   const float planted = 1e4f;
   const std::uint16_t bits = p.type_d == DataType::bf16 ? to_bf16_bits(planted) : to_fp16_bits(planted);
-  const auto* from = p.type_d == DataType::fp32 ? reinterpret_cast<const unsigned char*>(&planted) : reinterpret_cast<const unsigned char*>(&bits);
+  const auto* from =
+      p.type_d == DataType::fp32 ? reinterpret_cast<const unsigned char*>(&planted) : reinterpret_cast<const unsigned char*>(&bits);
   std::copy(from, from + size_bytes(p.type_d), d.begin() + at);
   const VerifyReport report = verify(p, arguments, nullptr).value();
   RC_ASSERT(report.wrong == 1);

@@ -20,7 +20,9 @@ class Elements {
     data_ = bytes_.data() + (64 - reinterpret_cast<std::uintptr_t>(bytes_.data()) % 64) % 64;
     count_ = count;
   }
-  Elements(const Elements& other) : Elements(other.type_, other.count_) { std::memcpy(data_, other.data_, static_cast<std::size_t>(count_ * size_bytes(type_))); }
+  Elements(const Elements& other) : Elements(other.type_, other.count_) {
+    std::memcpy(data_, other.data_, static_cast<std::size_t>(count_ * size_bytes(type_)));
+  }
   Elements& operator=(const Elements&) = delete;
 
   void* data() { return data_; }
@@ -66,7 +68,8 @@ struct GemmData {
   GemmProblem problem;
   Elements a, b, c, bias, d;
 
-  GemmData(const GemmProblem& unchecked, Values values, std::uint64_t seed = 1) : GemmData(Checked{validate(unchecked).value()}, values, seed) {}
+  GemmData(const GemmProblem& unchecked, Values values, std::uint64_t seed = 1)
+      : GemmData(Checked{validate(unchecked).value()}, values, seed) {}
 
   GemmArguments arguments() { return {a.data(), b.data(), c.data(), d.data(), bias.data()}; }
 
@@ -88,8 +91,7 @@ struct GemmData {
     if (problem.epilogue.alpha != 0)
       for (std::int64_t k = 0; k < problem.k; ++k) sum += get_a(batch, row, k) * get_b(batch, k, column);
     sum *= problem.epilogue.alpha;
-    if (problem.epilogue.beta != 0)
-      sum += problem.epilogue.beta * c.get(batch * problem.batch_stride_c + row * problem.ldc + column);
+    if (problem.epilogue.beta != 0) sum += problem.epilogue.beta * c.get(batch * problem.batch_stride_c + row * problem.ldc + column);
     if (problem.epilogue.bias == Bias::per_row) sum += bias.get(row);
     if (problem.epilogue.bias == Bias::per_column) sum += bias.get(column);
     return sum;

@@ -84,7 +84,9 @@ TEST(Verify, IntegersMustBeExact) {
     GemmData data = computed({.m = 64, .n = 64, .k = 1024, .type_d = type}, Values::integers);
     ASSERT_TRUE(verified(data).ok());
     const std::int64_t place = data.index_d(0, 5, 6);
-    const double right = data.d.get(place), step = std::scalbn(1.0, std::ilogb(right) - (type == DataType::bf16 ? 7 : type == DataType::fp16 ? 10 : 23));
+    const double right = data.d.get(place), step = std::scalbn(1.0, std::ilogb(right) - (type == DataType::bf16   ? 7
+                                                                                         : type == DataType::fp16 ? 10
+                                                                                                                  : 23));
     data.d.set(place, right + step);
     EXPECT_EQ(verified(data).wrong, 1) << to_string(type);
   }
@@ -167,8 +169,8 @@ TEST(Verify, InfinitiesAndNansOfTheOperandsMustComeThrough) {
   EXPECT_TRUE(verified(data).ok());
   ASSERT_EQ(data.d.get(0), kInfinity);
   ASSERT_TRUE(std::isnan(data.d.get(2)));
-  data.d.set(0, 1e30);       // infinity lost
-  data.d.set(2, 5);          // NaN lost
+  data.d.set(0, 1e30);        // infinity lost
+  data.d.set(2, 5);           // NaN lost
   data.d.set(1, -kInfinity);  // the wrong one
   EXPECT_EQ(verified(data).wrong, 3);
 }
