@@ -61,7 +61,9 @@ std::string why(PredictedTime loser) {
 }
 
 TEST(Explain, HeaderHoldsProblemDeviceAndRoofs) {
-  const std::string text = explain(plan_for({.m = 4096, .n = 2048, .k = 1024}));
+  Plan made = plan_for({.m = 4096, .n = 2048, .k = 1024});
+  made.predicted.l2_us = 12;
+  const std::string text = explain(made);
   expect_says(text, "4096 x 2048 x 1024 bf16 -> bf16, A row-major, B column-major");
   expect_says(text, "h200: 132 SMs");
   // 2 * 4096 * 2048 * 1024 FLOP over 2 * (4096 * 1024 + 1024 * 2048 + 4096 * 2048) bytes
@@ -71,12 +73,16 @@ TEST(Explain, HeaderHoldsProblemDeviceAndRoofs) {
   // 132 SMs * 4096 FLOP * 1.755 GHz = 948.9 TFLOP/s; 29.4 MB at 4650 GB/s
   expect_says(text, "949 TFLOP/s");
   expect_says(text, "FLOP 18.11 us");
-  expect_says(text, "HBM 6.31 us");
+  expect_says(text, "HBM 6.31 us, L2 12.00 us");
   expect_says(text, "FLOP binds");
+  made.predicted.l2_us = 19;
+  expect_says(explain(made), "L2 binds");
 }
 
 TEST(Explain, TheMemoryRoofBindsAtSmallM) {
-  const std::string text = explain(plan_for({.m = 1, .n = 8192, .k = 8192}));
+  Plan made = plan_for({.m = 1, .n = 8192, .k = 8192});
+  made.predicted.l2_us = 1;
+  const std::string text = explain(made);
   expect_says(text, "HBM binds");
   expect_silent(text, "FLOP binds");
 }
