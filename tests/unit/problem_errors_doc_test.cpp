@@ -1,0 +1,110 @@
+// docs/errors.md shows real messages: those made here must stand there word for word, in a row of their status.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "sluice/plan.hpp"
+#include "sluice/run.hpp"
+
+#include "core/check_arguments.hpp"
+
+namespace sluice {
+namespace {
+
+DeviceSpec h200() { return *find_device("h200"); }
+
+template <class Change>
+Error plan_error(Change change) {
+  GemmProblem p{.m = 4096, .n = 4096, .k = 4096};
+  change(p);
+  const Result<Plan> made = plan(p, h200());
+  return made ? Error{ErrorCode::internal, "accepted"} : made.error();
+}
+
+template <class Change>
+Error device_error(Change change) {
+  DeviceSpec d = h200();
+  change(d);
+  const Status status = validate(d);
+  return status ? Error{ErrorCode::internal, "accepted"} : status.error();
+}
+
+Error options_error(const PlanOptions& options) { return plan({.m = 4096, .n = 4096, .k = 4096}, h200(), options).error(); }
+
+// A small plan's JSON with one piece of its text replaced.
+Error json_error(const std::string& from, const std::string& to) {
+  std::string text = to_json(*plan({.m = 4096, .n = 4096, .k = 4096}, h200(), {.keep_candidates = false}));
+  const std::size_t at = text.find(from);
+  if (at == std::string::npos) return {ErrorCode::internal, from + " is not in the plan"};
+  text.replace(at, from.size(), to);
+  const Result<Plan> back = plan_from_json(text);
+  return back ? Error{ErrorCode::internal, "accepted"} : back.error();
+}
+
+template <class Change>
+Error arguments_error(Change change) {
+  GemmProblem p = *validate({.m = 4096, .n = 4096, .k = 4096, .epilogue = {.beta = 1, .bias = Bias::per_row}});
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
+  GemmArguments arguments{.a = at(0x1000), .b = at(0x2000), .c = at(0x4000), .d = at(0x4000), .bias = at(0x8000)};
+  change(p, arguments);
+  const Status status = check_arguments(p, arguments);
+  return status ? Error{ErrorCode::internal, "accepted"} : status.error();
+}
+
+std::vector<Error> library_errors() {
+  const std::int64_t most = std::numeric_limits<std::int32_t>::max() - 1024;
+  return {
+      plan_error([](GemmProblem& p) { p.m = -1; }),
+      plan_error([](GemmProblem& p) { p.lda = 4000; }),
+      plan_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_a = -2; }),
+      plan_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_d = 4096; }),
+      plan_error([](GemmProblem& p) { p.alignment_a_bytes = 12; }),
+      plan_error([](GemmProblem& p) { p.layout_a = static_cast<Layout>(7); }),
+      plan_error([](GemmProblem& p) { p.type_ab = DataType::fp32; }),
+      plan_error([](GemmProblem& p) { p.k = std::int64_t{1} << 31; }),
+      plan_error([=](GemmProblem& p) { p.m = p.k = most; }),
+      plan_error([](GemmProblem& p) { p.lda = std::int64_t{1} << 40; }),
+      plan_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_b = std::int64_t{1} << 40; }),
+      plan_error([=](GemmProblem& p) { p.m = most; }),
+      options_error({.kernel_name = "warp_drive"}),
+      device_error([](DeviceSpec& d) { d.name = "a100", d.compute_capability = 80; }),
+      device_error([](DeviceSpec& d) { d.sm_count = 0; }),
+      device_error([](DeviceSpec& d) { d.clusters_of_2 = 100; }),
+      device_error([](DeviceSpec& d) { d.clock_ghz = -1; }),
+      find_device("b200").error(),
+      plan_from_json("{").error(),
+      plan_from_json("{}").error(),
+      json_error("\"version\": 1", "\"version\": 9"),
+      json_error("\"m\": 4096", "\"m\": 0.5"),
+      json_error("\"type_d\": \"bf16\"", "\"type_d\": \"fp8\""),
+      json_error("\"lda\"", "\"leading\""),
+      json_error("\"groups\": 1", "\"groups\": 7"),
+      arguments_error([](GemmProblem&, GemmArguments& a) { a.a = nullptr; }),
+      arguments_error([](GemmProblem&, GemmArguments& a) { a.c = nullptr; }),
+      arguments_error([](GemmProblem&, GemmArguments& a) { a.b = reinterpret_cast<const void*>(std::uintptr_t{0x2008}); }),
+      arguments_error([](GemmProblem& p, GemmArguments&) { p.ldc = 8192; }),
+  };
+}
+
+TEST(ErrorsDocument, MessagesAreReal) {
+  std::vector<std::string> lines;
+  std::ifstream file(SLUICE_SOURCE_DIR "/docs/errors.md");
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  for (const Error& error : library_errors()) {
+    EXPECT_NE(error.code, ErrorCode::internal) << error.message;
+    const auto shows = [&](const std::string& line) {
+      return line.find("| " + std::string(to_string(error.code)) + " |") != std::string::npos &&
+             line.find(error.message) != std::string::npos;
+    };
+    EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), shows))
+        << "docs/errors.md lacks\n| " << to_string(error.code) << " | `" << error.message << "` |";
+  }
+}
+
+}  // namespace
+}  // namespace sluice
