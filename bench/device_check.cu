@@ -199,12 +199,17 @@ Strides strides(Layout layout, std::int64_t leading, std::int64_t batch) {
 
 }  // namespace
 
-std::string to_string(const CheckReport& r) {
+std::string describe_counts(const CheckReport& r) {
   std::string text =
       std::to_string(r.wrong) + " of " + std::to_string(r.checked) + " elements wrong, " + std::to_string(r.not_a_number) + " of them NaN";
   if (r.written_outside > 0)
     text += "; " + std::to_string(r.written_outside) + " bytes outside D overwritten, one at byte " + std::to_string(r.first_outside) +
             " from its start";
+  return text;
+}
+
+std::string to_string(const CheckReport& r) {
+  std::string text = describe_counts(r);
   for (int i = 0; i < std::min(r.listed, kWrongListed); ++i) {
     const WrongElement& e = r.first[i];
     text += (i == 0 ? "; e.g. D[" : ", D[") + (e.batch > 0 ? std::to_string(e.batch) + "][" : std::string()) + std::to_string(e.row) +

@@ -36,7 +36,8 @@ struct CheckReport {
   bool ok() const { return wrong == 0 && not_a_number == 0 && written_outside == 0; }
 };
 
-std::string to_string(const CheckReport& report);
+std::string to_string(const CheckReport& report);  // counts, and the first wrong elements
+std::string describe_counts(const CheckReport& report);
 
 // A report in device memory. The checks enqueue work that adds to it; `fetch` waits for the stream.
 class DeviceCheck {

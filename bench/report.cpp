@@ -238,7 +238,9 @@ std::string table_row(const ShapeResult& result, bool all_kernels) {
 
 std::string table_footer(const BenchReport& report) {
   const Environment& e = report.environment;
-  std::string text = fmt::format("\n{:<22} {:<32} {:>6} {:>10} {:>8}  {}\n", "", "", "shapes", "geo. mean", "minimum", "at");
+  std::string text;
+  if (!measures(report).empty())
+    text = fmt::format("\n{:<22} {:<32} {:>6} {:>10} {:>8}  {}\n", "", "", "shapes", "geo. mean", "minimum", "at");
   for (const Group& group : groups(report))
     for (const Measure& measure : measures(report)) {
       const Summary s = summarise(group, measure.value);

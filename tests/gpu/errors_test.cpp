@@ -36,7 +36,7 @@ const std::vector<Refusal>& refusals() {
       {"C is D, with another leading dimension", invalid_argument, "ldc", [](Plan&, GemmArguments& args) { args.c = args.d; }},
       {"workspace too small", workspace_too_small, "4096", [](Plan& plan, GemmArguments&) { plan.workspace_bytes = 4096; }},
       {"a device with more multiprocessors", wrong_device, "1000", [](Plan& plan, GemmArguments&) { plan.device.sm_count = 1000; }},
-      {"a kernel of another build", unsupported, "sluice list", [](Plan& plan, GemmArguments&) { plan.kernel.tile_k = 32; }},
+      {"a kernel of another build", unsupported, "sluice list", [](Plan& plan, GemmArguments&) { plan.kernel.tile_n = 248; }},
   };
   return all;
 }

@@ -141,7 +141,7 @@ std::string describe_failure(const GemmCase& c, const Plan& plan, const bench::C
   std::string text = c.what + ", " + describe(p) + ", ld " + std::to_string(p.lda) + " " + std::to_string(p.ldb) + " " +
                      std::to_string(p.ldc) + " " + std::to_string(p.ldd) + ", alpha " + std::to_string(p.epilogue.alpha) + ", beta " +
                      std::to_string(p.epilogue.beta) + ", grid " + std::to_string(plan.grid_ctas) + ", " + to_string(plan.scheduler.kind) +
-                     ", " + to_string(plan.scheduler.raster) + "\n  " + bench::to_string(report);
+                     ", " + to_string(plan.scheduler.raster) + "\n  " + bench::describe_counts(report);
   for (int i = 0; i < std::min(report.listed, bench::kWrongListed); ++i) {
     const bench::WrongElement& e = report.first[i];
     text += "\n  D[" + std::to_string(e.batch) + "][" + std::to_string(e.row) + ", " + std::to_string(e.column) + "]: tile (" +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "bench/device_check.hpp"
 #include "bench/device_memory.hpp"
@@ -45,7 +46,9 @@ class GemmHarness {
 
   bench::DeviceCheck& check() { return check_; }
   cudaStream_t stream() const { return stream_; }
-  double worst_ratio() const { return worst_ratio_; }  // over all cases so far
+
+  // The largest |got - expected| over its bound since the last call.
+  double take_worst_ratio() { return std::exchange(worst_ratio_, 0.0); }
 
  private:
   // An operand's memory: poisoned, with its first element at an offset from a 256-byte boundary.

@@ -22,15 +22,17 @@ TEST_P(EveryKernel, IsRight) {
   int failed = 0, cases = 0;
   for (const GemmCase& gemm_case : cases_for(kernel(), GetParam(), settings().small)) {
     ++cases;
+    summary().begin(name(kernel()) + ", " + gemm_case.what + ", " + describe(problem_for(kernel(), gemm_case)));
     const std::string wrong = harness().try_case(kernel(), gemm_case);
     if (wrong.empty()) continue;
     if (++failed <= kShown) ADD_FAILURE() << wrong;
     if (cudaDeviceSynchronize() != cudaSuccess) {
-      summary().add(name(kernel()), cases, failed, "the GPU is broken; nothing after this can be trusted");
+      summary().add(
+          {.kernel = name(kernel()), .cases = cases, .failed = failed, .note = "and the GPU is broken: what follows says nothing"});
       FAIL() << "the GPU no longer answers: " << cudaGetErrorString(cudaGetLastError());
     }
   }
-  summary().add(name(kernel()), cases, failed, "");
+  summary().add({.kernel = name(kernel()), .cases = cases, .failed = failed, .worst_ratio = harness().take_worst_ratio()});
   EXPECT_EQ(failed, 0) << failed << " of " << cases << " cases";
 }
 
@@ -40,6 +42,7 @@ TEST_P(EveryKernel, GivesTheSameBitsInEachReplay) {
   gemm_case.problem.m = settings().small ? 130 : 301;
   gemm_case.problem.n = settings().small ? 140 : 523;
   gemm_case.problem.k = settings().small ? 72 : 1032;
+  summary().begin(name(kernel()) + ", replays");
   GemmHarness& h = harness();
   const PlacedCase placed = h.place(kernel(), gemm_case);
   h.check().reset();

@@ -6,19 +6,26 @@
 
 namespace sluice::gpu_tests {
 
+struct SummaryLine {
+  std::string kernel;
+  int cases = 0;
+  int failed = 0;
+  double worst_ratio = 0;  // of an error to its bound
+  std::string note;
+};
+
 class Summary {
  public:
-  void add(const std::string& kernel, int cases, int failed, const std::string& note);
+  // What runs now. A kernel that hangs is killed with its time limit: the program's last words are then this and what it knows by then.
+  void begin(const std::string& running);
+  const char* running() const { return running_; }
+
+  void add(const SummaryLine& line) { lines_.push_back(line); }
   void print() const;
 
  private:
-  struct Line {
-    std::string kernel;
-    int cases;
-    int failed;
-    std::string note;
-  };
-  std::vector<Line> lines_;
+  std::vector<SummaryLine> lines_;
+  char running_[256] = "";  // read by a signal handler
 };
 Summary& summary();
 
