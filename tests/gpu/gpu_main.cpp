@@ -33,6 +33,10 @@ void Summary::print() const {
   if (!lines.empty()) std::printf("%zu kernels, %d cases, %d wrong\n", lines.size(), cases, failed);
 }
 
+class NotesWhatRuns : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo& test) override { summary().begin(std::string(test.test_suite_name()) + "." + test.name()); }
+};
+
 }  // namespace sluice::gpu_tests
 
 // Nothing but what a signal handler may do: the main thread may be anywhere in the driver.
@@ -63,6 +67,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   sluice::gpu_tests::settings().device = *device;
+  testing::UnitTest::GetInstance()->listeners().Append(new sluice::gpu_tests::NotesWhatRuns);  // GoogleTest frees it
   const int failed = RUN_ALL_TESTS();
   sluice::gpu_tests::summary().print();
   if (testing::UnitTest::GetInstance()->test_to_run_count() > 0) return failed;
