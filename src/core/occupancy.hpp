@@ -6,9 +6,13 @@
 
 namespace sluice {
 
-// One CTA on an SM: the pipeline fills its shared memory.
-inline int clusters_that_fit(const DeviceSpec& device, const KernelConfig& kernel) {
+// Disjoint sets of SMs, as large as a cluster.
+inline int cluster_places(const DeviceSpec& device, const KernelConfig& kernel) {
   return cluster_size(kernel) == 1 ? device.sm_count : device.clusters_of_2;
+}
+
+inline int clusters_that_fit(const DeviceSpec& device, const KernelConfig& kernel) {
+  return cluster_places(device, kernel);
 }
 
 }  // namespace sluice

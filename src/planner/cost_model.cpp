@@ -26,8 +26,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double clocks_per_us = device.clock_ghz * 1e3;
   const double ctas = cluster_size(kernel);
   const double tiles = cluster_tiles(s);
-  // Clusters at work at once: one tile per CTA launches more than fit when it is asked for, and the rest wait.
-  const double units = std::min(static_cast<double>(workers) / workers_per_cta(kernel), static_cast<double>(clusters_that_fit(device, kernel)));
+  // Clusters computing at once. Further ones, resident on the same SMs or waiting for one to leave, share the tensor cores with them.
+  const double units = std::min(static_cast<double>(workers) / workers_per_cta(kernel), static_cast<double>(cluster_places(device, kernel)));
   const double k_tiles = s.k_tiles;
 
   // Pingpong's two workers share one set of tensor cores: a CTA's rounds are counted in single tiles.

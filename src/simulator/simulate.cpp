@@ -1,10 +1,13 @@
 #include "sluice/simulate.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/check_plan.hpp"
 #include "core/kernel_layout.hpp"
@@ -22,37 +25,65 @@ double cost(const SchedulerParams& params, const WorkTile& tile) {
   return params.k_tiles == 0 ? 1.0 : static_cast<double>(tile.k_end - tile.k_begin) / params.k_tiles;
 }
 
-// Units (CTAs or clusters) start on whatever place is free first; a persistent grid has a place for each from the beginning.
-class Places {
- public:
-  explicit Places(int count) {
-    for (int place = 0; place < count; ++place) free_.emplace(0.0, place);
-  }
-  std::pair<double, int> take() {
-    const auto first = free_.top();
-    free_.pop();
-    return first;
-  }
-  void give_back(double when, int place) { free_.emplace(when, place); }
-
- private:
-  using Entry = std::pair<double, int>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> free_;
+// A CTA or cluster: its work in order, the part done, and whose each piece is.
+struct Unit {
+  std::vector<std::pair<WorkTile, int>> work;
+  std::size_t done = 0;
 };
 
+// An SM, or the SMs of a cluster, with the units that are on it. They share its tensor cores: a main loop runs while the others load or
+// write out, so pieces follow one another, each unit's in turn.
+class Place {
+ public:
+  std::size_t residents() const { return units_.size(); }
+  void admit(Unit unit) { units_.push_back(std::move(unit)); }
+
+  // The next piece, or none if there is nothing to do.
+  std::optional<std::pair<WorkTile, int>> next() {
+    while (!units_.empty()) {
+      Unit unit = std::move(units_.front());
+      units_.pop_front();
+      if (unit.done == unit.work.size()) continue;
+      const auto piece = unit.work[unit.done++];
+      if (unit.done < unit.work.size()) units_.push_back(std::move(unit));
+      return piece;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::deque<Unit> units_;
+};
+
+// In order of time, so that the unit that starts next does so on the SM that is free first. A persistent grid has a place for each
+// unit from the beginning.
 void replay(const Plan& plan, Simulation& result) {
   const int sms_per_unit = cluster_size(plan.kernel);
   const std::int32_t units = plan.worker_count / result.workers_per_cta;
-  Places places(clusters_that_fit(plan.device, plan.kernel));
-  for (std::int32_t unit = 0; unit < units; ++unit) {
-    auto [now, place] = places.take();
-    // The workers of a CTA share its tensor cores: while one's main loop runs, the other loads or writes out. One piece after another.
-    replay_unit(plan.scheduler, result.workers_per_cta, unit, units, [&, place = place, &now = now](const WorkTile& tile, int worker) {
-      const double end = now + cost(plan.scheduler, tile);
-      result.pieces.push_back({worker, place * sms_per_unit, tile, now, end});
-      now = end;
-    });
-    places.give_back(now, place);
+  std::vector<Place> places(static_cast<std::size_t>(cluster_places(plan.device, plan.kernel)));
+  const std::size_t residents = static_cast<std::size_t>(clusters_that_fit(plan.device, plan.kernel)) / places.size();
+  std::int32_t launched = 0;
+  const auto launch_on = [&](Place& place) {
+    Unit unit;
+    replay_unit(plan.scheduler, result.workers_per_cta, launched++, units,
+                [&](const WorkTile& tile, int worker) { unit.work.emplace_back(tile, worker); });
+    place.admit(std::move(unit));
+  };
+  for (std::size_t round = 0; round < residents; ++round)
+    for (std::size_t place = 0; place < places.size() && launched < units; ++place) launch_on(places[place]);
+
+  using Entry = std::pair<double, std::size_t>;  // when a place is free, and which
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> free;
+  for (std::size_t place = 0; place < places.size(); ++place) free.emplace(0.0, place);
+  while (!free.empty()) {
+    const auto [now, place] = free.top();
+    free.pop();
+    while (launched < units && places[place].residents() < residents) launch_on(places[place]);
+    const auto piece = places[place].next();
+    if (!piece) continue;
+    const double end = now + cost(plan.scheduler, piece->first);
+    result.pieces.push_back({piece->second, static_cast<int>(place) * sms_per_unit, piece->first, now, end});
+    free.emplace(end, place);
   }
   std::stable_sort(result.pieces.begin(), result.pieces.end(), [](const SimulatedPiece& x, const SimulatedPiece& y) {
     return std::tie(x.worker, x.begin) < std::tie(y.worker, y.begin);
@@ -94,10 +125,10 @@ Result<Simulation> simulate(const Plan& plan) {
     result.how = "nothing to compute";
     return result;
   }
-  const int resident = clusters_that_fit(plan.device, plan.kernel);
-  if (resident <= 0 || resident > plan.device.sm_count / cluster_size(plan.kernel))
+  const int places = cluster_places(plan.device, plan.kernel);
+  if (places <= 0 || places > plan.device.sm_count / cluster_size(plan.kernel) || clusters_that_fit(plan.device, plan.kernel) < places)
     return Error{ErrorCode::wrong_device, "device '" + plan.device.name + "' with " + std::to_string(plan.device.sm_count) +
-                                              " SMs is said to hold " + std::to_string(resident) + " clusters of " +
+                                              " SMs is said to have room for " + std::to_string(places) + " clusters of " +
                                               std::to_string(cluster_size(plan.kernel)) + "; plan with a kernel whose clusters fit"};
   if (cluster_tiles(plan.scheduler) > kMostPieces)
     return Error{ErrorCode::too_large, std::to_string(cluster_tiles(plan.scheduler)) + " work tiles are over the simulator's limit of " +

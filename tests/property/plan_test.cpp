@@ -30,7 +30,8 @@ void check_fits_the_device(const Plan& plan) {
   RC_ASSERT(plan.worker_count % workers == 0);
   RC_ASSERT(plan.grid_ctas == plan.worker_count / workers * cluster);
   if (plan.scheduler.kind == SchedulerKind::data_parallel) {
-    RC_ASSERT(plan.grid_ctas <= plan.device.sm_count);
+    RC_ASSERT(plan.grid_ctas <=
+              plan.device.sm_count * (clusters_that_fit(plan.device, plan.kernel) / cluster_places(plan.device, plan.kernel)));
     RC_ASSERT(plan.grid_ctas / cluster <= clusters_that_fit(plan.device, plan.kernel));
   } else {
     RC_ASSERT(plan.grid_ctas / cluster == cluster_tiles(plan.scheduler));
