@@ -13,13 +13,13 @@ enum class ErrorCode {
   unsupported,           // legal, but no kernel of this library does it
   too_large,             // a size beyond what the kernels index
   workspace_too_small,
-  wrong_device,          // the current GPU is not Hopper, or not the one the plan was made for
-  not_found,             // unknown device name, missing file
-  bad_format,            // a file (.npy, JSON) that does not hold what it should
+  wrong_device,  // the current GPU is not Hopper, or not the one the plan was made for
+  not_found,     // unknown device name, missing file
+  bad_format,    // a file (.npy, JSON) that does not hold what it should
   io,
-  cuda,                  // an error reported by the CUDA runtime or driver
-  out_of_memory,         // host memory ran out (C ABI)
-  internal,              // a defect of the library (C ABI)
+  cuda,           // an error reported by the CUDA runtime or driver
+  out_of_memory,  // host memory ran out (C ABI)
+  internal,       // a defect of the library (C ABI)
 };
 
 const char* to_string(ErrorCode code);

@@ -28,9 +28,9 @@ struct PredictedTime {
   double exposed_epilogue_us = 0;  // writing out that no main loop hides
   double total_us = 0;
 
-  double waves = 0;          // work tiles per worker slot, before rounding up
-  double useful_share = 0;   // of the matrix work: the rest is padding of edge tiles
-  double busy_share = 0;     // of the SMs, over the waves
+  double waves = 0;         // work tiles per worker slot, before rounding up
+  double useful_share = 0;  // of the matrix work: the rest is padding of edge tiles
+  double busy_share = 0;    // of the SMs, over the waves
 
   bool operator==(const PredictedTime&) const = default;
 };
@@ -62,8 +62,8 @@ struct PlanOptions {
   std::optional<KernelSchedule> schedule;
   std::optional<SchedulerKind> scheduler;
   std::optional<Rasterization> raster;
-  std::string kernel_name;      // exactly this kernel
-  int tile_m = 0;               // this tile, whatever the kernel (0 = free)
+  std::string kernel_name;  // exactly this kernel
+  int tile_m = 0;           // this tile, whatever the kernel (0 = free)
   int tile_n = 0;
   bool keep_candidates = true;  // false: the plan does not say what it decided against
 
@@ -75,8 +75,8 @@ struct Plan {
   DeviceSpec device;
   KernelConfig kernel;
   SchedulerParams scheduler;
-  int grid_ctas = 0;      // 0 when there is nothing to compute
-  int worker_count = 0;   // clusters (cooperative) or clusters times consumer warpgroups (pingpong)
+  int grid_ctas = 0;     // 0 when there is nothing to compute
+  int worker_count = 0;  // clusters (cooperative) or clusters times consumer warpgroups (pingpong)
   int shared_memory_bytes = 0;
   std::size_t workspace_bytes = 0;
   PredictedTime predicted;

@@ -16,7 +16,7 @@ using Stream = CUstream_st*;  // cudaStream_t, without the CUDA headers
 struct GemmArguments {
   const void* a = nullptr;
   const void* b = nullptr;
-  const void* c = nullptr;     // needed when beta != 0; may be d
+  const void* c = nullptr;  // needed when beta != 0; may be d
   void* d = nullptr;
   const void* bias = nullptr;  // needed when the epilogue has one
 };

@@ -43,7 +43,7 @@ struct WorkTile {
   bool operator==(const WorkTile&) const = default;
 };
 
-const char* to_string(SchedulerKind kind);  // "one-tile-per-cta", "data-parallel"
+const char* to_string(SchedulerKind kind);    // "one-tile-per-cta", "data-parallel"
 const char* to_string(Rasterization raster);  // "along-m", "along-n"
 
 std::optional<SchedulerKind> parse_scheduler(std::string_view text);

@@ -20,23 +20,23 @@ struct SimulatedPiece {
 };
 
 struct Simulation {
-  std::string what;  // the problem and the device, one line
-  std::string how;   // the kernel and the scheduler, one line
+  std::string what;                    // the problem and the device, one line
+  std::string how;                     // the kernel and the scheduler, one line
   std::vector<SimulatedPiece> pieces;  // by worker, then in the order the worker takes them
   int worker_count = 0;
-  int workers_per_cta = 1;         // 2 in pingpong: they take turns at the SM's tensor cores
-  int cluster_m = 1;               // a work tile is cluster_m x cluster_n tiles, each on an SM of its own
+  int workers_per_cta = 1;  // 2 in pingpong: they take turns at the SM's tensor cores
+  int cluster_m = 1;        // a work tile is cluster_m x cluster_n tiles, each on an SM of its own
   int cluster_n = 1;
-  int k_tiles = 0;                 // of a whole tile
-  int sm_count = 0;                // of the device
-  std::int64_t output_tiles = 0;   // CTA tiles, those that only fill up clusters included
+  int k_tiles = 0;                // of a whole tile
+  int sm_count = 0;               // of the device
+  std::int64_t output_tiles = 0;  // CTA tiles, those that only fill up clusters included
   // Pairs of (tile, k-tile) nobody computes, and those computed more than once or outside the output. Both 0 for a correct schedule.
   // With k_tiles == 0 each tile counts as one pair: its epilogue must run once.
   std::int64_t uncovered_k_tiles = 0;
   std::int64_t repeated_k_tiles = 0;
-  int waves = 0;                   // most tiles any SM works on
-  double makespan = 0;             // in tile units
-  double utilisation = 0;          // busy time of all SMs over sm_count * makespan
+  int waves = 0;           // most tiles any SM works on
+  double makespan = 0;     // in tile units
+  double utilisation = 0;  // busy time of all SMs over sm_count * makespan
 };
 
 Result<Simulation> simulate(const Plan& plan);

@@ -28,18 +28,18 @@ extern "C" {
 /* The values do not change from version to version; new ones may be added. */
 typedef enum sluice_status {
   SLUICE_OK = 0,
-  SLUICE_INVALID_ARGUMENT = 1,    /* a value that can never be right: negative size, short leading dimension, null pointer */
-  SLUICE_MISALIGNED = 2,          /* a pointer or stride aligned worse than the plan was made for */
-  SLUICE_UNSUPPORTED = 3,         /* legal, but no kernel of this library does it */
-  SLUICE_TOO_LARGE = 4,           /* a size beyond what the kernels index */
+  SLUICE_INVALID_ARGUMENT = 1, /* a value that can never be right: negative size, short leading dimension, null pointer */
+  SLUICE_MISALIGNED = 2,       /* a pointer or stride aligned worse than the plan was made for */
+  SLUICE_UNSUPPORTED = 3,      /* legal, but no kernel of this library does it */
+  SLUICE_TOO_LARGE = 4,        /* a size beyond what the kernels index */
   SLUICE_WORKSPACE_TOO_SMALL = 5,
-  SLUICE_WRONG_DEVICE = 6,        /* the current GPU is not Hopper, or not the one the plan was made for */
-  SLUICE_NOT_FOUND = 7,           /* unknown device name */
-  SLUICE_BAD_FORMAT = 8,          /* JSON that does not hold what it should */
+  SLUICE_WRONG_DEVICE = 6, /* the current GPU is not Hopper, or not the one the plan was made for */
+  SLUICE_NOT_FOUND = 7,    /* unknown device name */
+  SLUICE_BAD_FORMAT = 8,   /* JSON that does not hold what it should */
   SLUICE_IO = 9,
-  SLUICE_CUDA = 10,               /* an error reported by the CUDA runtime or driver */
-  SLUICE_OUT_OF_MEMORY = 11,      /* host memory ran out */
-  SLUICE_INTERNAL = 12            /* a defect of the library */
+  SLUICE_CUDA = 10,          /* an error reported by the CUDA runtime or driver */
+  SLUICE_OUT_OF_MEMORY = 11, /* host memory ran out */
+  SLUICE_INTERNAL = 12       /* a defect of the library */
 } sluice_status;
 
 /* Fields that hold one of these are int32_t, so that their size is the same everywhere. */
@@ -86,7 +86,7 @@ typedef struct sluice_problem {
 /* A GPU as data. Get one from sluice_device_find(), sluice_device_current() or sluice_device_from_json(), and change what is different. */
 typedef struct sluice_device {
   size_t struct_size;
-  char name[64]; /* at most 63 bytes and a 0 */
+  char name[64];              /* at most 63 bytes and a 0 */
   int32_t compute_capability; /* major * 10 + minor; the kernels need 90 */
   int32_t sm_count;
   int32_t clusters_of_2; /* clusters of two CTAs that fit at once, one CTA per SM */
@@ -131,7 +131,7 @@ typedef struct sluice_arguments {
   size_t struct_size;
   const void* a;
   const void* b;
-  const void* c;    /* needed when beta != 0; may be d */
+  const void* c; /* needed when beta != 0; may be d */
   void* d;
   const void* bias; /* m or n values, needed when the problem has one */
 } sluice_arguments;
@@ -140,7 +140,7 @@ typedef struct sluice_plan sluice_plan;
 
 /* ---- Library ---- */
 
-const char* sluice_version(void); /* "0.1.0" */
+const char* sluice_version(void);     /* "0.1.0" */
 int32_t sluice_built_with_cuda(void); /* 1 if the CUDA kernels are in this build */
 /* "invalid argument"; "?" for a number that is no status. */
 const char* sluice_status_name(int32_t status);
@@ -162,7 +162,7 @@ sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_s
 
 /* ---- Devices ---- `device` must have been initialised; its fields are filled in. */
 
-size_t sluice_device_count(void); /* built in */
+size_t sluice_device_count(void);             /* built in */
 const char* sluice_device_name(size_t index); /* NULL if index is too large */
 /* Errors: NOT_FOUND, listing the names there are. */
 sluice_status sluice_device_find(const char* name, sluice_device* device);

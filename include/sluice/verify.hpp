@@ -12,9 +12,9 @@ namespace sluice {
 
 struct VerifyReport {
   std::int64_t checked = 0;
-  std::int64_t wrong = 0;       // elements outside the bound
+  std::int64_t wrong = 0;  // elements outside the bound
   std::int64_t not_a_number = 0;
-  double worst_ratio = 0;       // largest |got - reference| / bound
+  double worst_ratio = 0;  // largest |got - reference| / bound
   std::int64_t worst_row = -1, worst_column = -1, worst_batch = -1;
   double worst_got = 0, worst_reference = 0;
 
@@ -29,8 +29,8 @@ std::string to_string(const VerifyReport& report);
 // tensor cores truncate). GELU and SiLU may add 2^-19 |x|. Where everything is an integer and every sum stays below 2^24, fp32 makes no
 // error at all and the bound is zero: only the reference, rounded to the output type, passes. Where the reference is infinite or NaN,
 // the result must be so too. `samples` of 0 checks every element, otherwise that many drawn from `seed`.
-Result<VerifyReport> verify(const GemmProblem& problem, const GemmArguments& host_arguments, const void* c_before,
-                            std::int64_t samples = 0, std::uint64_t seed = 1);
+Result<VerifyReport> verify(const GemmProblem& problem, const GemmArguments& host_arguments, const void* c_before, std::int64_t samples = 0,
+                            std::uint64_t seed = 1);
 
 // Rounds to nearest even, as the GPU does. Exposed because users of the CLI and of tests convert files.
 std::uint16_t to_bf16_bits(float value);

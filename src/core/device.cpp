@@ -11,16 +11,56 @@ namespace sluice {
 // shares of the datasheet rates that can be had scaled from the h200's measurement. h10 is imaginary: four of the h200's SMs.
 const std::vector<DeviceSpec>& builtin_devices() {
   static const std::vector<DeviceSpec> devices = {
-      {.name = "h200", .sm_count = 132, .clusters_of_2 = 66, .l2_bytes = 60 << 20, .clock_ghz = 1.755, .hbm_gb_per_s = 4650,
-       .l2_gb_per_s = 10200, .flops_per_clk_per_sm = 4096, .sustained_fraction = 0.83, .launch_us = 2.0},
-      {.name = "h100-sxm", .sm_count = 132, .clusters_of_2 = 66, .l2_bytes = 50 << 20, .clock_ghz = 1.755, .hbm_gb_per_s = 3050,
-       .l2_gb_per_s = 10200, .flops_per_clk_per_sm = 4096, .sustained_fraction = 0.83, .launch_us = 2.0},
-      {.name = "h100-pcie", .sm_count = 114, .clusters_of_2 = 57, .l2_bytes = 50 << 20, .clock_ghz = 1.62, .hbm_gb_per_s = 1850,
-       .l2_gb_per_s = 8100, .flops_per_clk_per_sm = 4096, .sustained_fraction = 0.55, .launch_us = 2.0},
-      {.name = "h20", .sm_count = 78, .clusters_of_2 = 39, .l2_bytes = 60 << 20, .clock_ghz = 1.83, .hbm_gb_per_s = 3700,
-       .l2_gb_per_s = 6300, .flops_per_clk_per_sm = 1024, .sustained_fraction = 1.0, .launch_us = 2.0},
-      {.name = "h10", .sm_count = 4, .clusters_of_2 = 2, .l2_bytes = 2 << 20, .clock_ghz = 1.755, .hbm_gb_per_s = 140,
-       .l2_gb_per_s = 310, .flops_per_clk_per_sm = 4096, .sustained_fraction = 1.0, .launch_us = 2.0},
+      {.name = "h200",
+       .sm_count = 132,
+       .clusters_of_2 = 66,
+       .l2_bytes = 60 << 20,
+       .clock_ghz = 1.755,
+       .hbm_gb_per_s = 4650,
+       .l2_gb_per_s = 10200,
+       .flops_per_clk_per_sm = 4096,
+       .sustained_fraction = 0.83,
+       .launch_us = 2.0},
+      {.name = "h100-sxm",
+       .sm_count = 132,
+       .clusters_of_2 = 66,
+       .l2_bytes = 50 << 20,
+       .clock_ghz = 1.755,
+       .hbm_gb_per_s = 3050,
+       .l2_gb_per_s = 10200,
+       .flops_per_clk_per_sm = 4096,
+       .sustained_fraction = 0.83,
+       .launch_us = 2.0},
+      {.name = "h100-pcie",
+       .sm_count = 114,
+       .clusters_of_2 = 57,
+       .l2_bytes = 50 << 20,
+       .clock_ghz = 1.62,
+       .hbm_gb_per_s = 1850,
+       .l2_gb_per_s = 8100,
+       .flops_per_clk_per_sm = 4096,
+       .sustained_fraction = 0.55,
+       .launch_us = 2.0},
+      {.name = "h20",
+       .sm_count = 78,
+       .clusters_of_2 = 39,
+       .l2_bytes = 60 << 20,
+       .clock_ghz = 1.83,
+       .hbm_gb_per_s = 3700,
+       .l2_gb_per_s = 6300,
+       .flops_per_clk_per_sm = 1024,
+       .sustained_fraction = 1.0,
+       .launch_us = 2.0},
+      {.name = "h10",
+       .sm_count = 4,
+       .clusters_of_2 = 2,
+       .l2_bytes = 2 << 20,
+       .clock_ghz = 1.755,
+       .hbm_gb_per_s = 140,
+       .l2_gb_per_s = 310,
+       .flops_per_clk_per_sm = 4096,
+       .sustained_fraction = 1.0,
+       .launch_us = 2.0},
   };
   return devices;
 }
@@ -52,8 +92,10 @@ Status validate(const DeviceSpec& device) {
   if (device.l2_bytes < 0) return bad("l2_bytes", device.l2_bytes, "0 or more");
   // Written so that a NaN fails.
   const auto positive = [](double value) { return value > 0 && value <= std::numeric_limits<double>::max(); };
-  for (const auto& [field, value] : {std::pair{"clock_ghz", device.clock_ghz}, {"hbm_gb_per_s", device.hbm_gb_per_s},
-                                     {"l2_gb_per_s", device.l2_gb_per_s}, {"flops_per_clk_per_sm", device.flops_per_clk_per_sm}})
+  for (const auto& [field, value] : {std::pair{"clock_ghz", device.clock_ghz},
+                                     {"hbm_gb_per_s", device.hbm_gb_per_s},
+                                     {"l2_gb_per_s", device.l2_gb_per_s},
+                                     {"flops_per_clk_per_sm", device.flops_per_clk_per_sm}})
     if (!positive(value)) return bad(field, value, "positive and finite");
   if (!positive(device.sustained_fraction) || device.sustained_fraction > 1)
     return bad("sustained_fraction", device.sustained_fraction, "above 0 and at most 1");

@@ -33,10 +33,8 @@ std::optional<Enum> find_value(const Names<Enum, count>& names, std::string_view
 
 constexpr Names<DataType, 3> kDataTypes{{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
 constexpr Names<Layout, 2> kLayouts{{{Layout::row_major, "row-major"}, {Layout::column_major, "column-major"}}};
-constexpr Names<Activation, 4> kActivations{{{Activation::none, "none"},
-                                             {Activation::relu, "relu"},
-                                             {Activation::gelu_tanh, "gelu_tanh"},
-                                             {Activation::silu, "silu"}}};
+constexpr Names<Activation, 4> kActivations{
+    {{Activation::none, "none"}, {Activation::relu, "relu"}, {Activation::gelu_tanh, "gelu_tanh"}, {Activation::silu, "silu"}}};
 constexpr Names<Bias, 3> kBiases{{{Bias::none, "none"}, {Bias::per_row, "per_row"}, {Bias::per_column, "per_column"}}};
 constexpr Names<SchedulerKind, 2> kSchedulers{
     {{SchedulerKind::one_tile_per_cta, "one-tile-per-cta"}, {SchedulerKind::data_parallel, "data-parallel"}}};

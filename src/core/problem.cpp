@@ -20,10 +20,10 @@ std::string text(std::int64_t value) { return std::to_string(value); }
 
 struct MatrixShape {
   const char* name;
-  std::int64_t rows;      // of contiguous vectors
-  std::int64_t columns;   // elements in a contiguous vector
+  std::int64_t rows;     // of contiguous vectors
+  std::int64_t columns;  // elements in a contiguous vector
   int element_bytes;
-  bool may_repeat;        // a batch stride of 0 makes sense
+  bool may_repeat;  // a batch stride of 0 makes sense
 };
 
 // Fills in kPacked, and checks what a matrix's strides must satisfy.
@@ -40,8 +40,8 @@ Status resolve_strides(const MatrixShape& shape, std::int64_t batch, std::int64_
   const std::int64_t rows = shape.rows > 0 ? shape.rows : 0;
   const Wide one = rows == 0 ? 0 : static_cast<Wide>(rows - 1) * leading + shape.columns;
   if (one * shape.element_bytes > kLargestTensorBytes)
-    return Error{ErrorCode::too_large, std::string(shape.name) + " of " + text(rows) + " rows or columns with " + ld + " = " + text(leading) +
-                                           " spans more than 2^62 bytes; split the product"};
+    return Error{ErrorCode::too_large, std::string(shape.name) + " of " + text(rows) + " rows or columns with " + ld + " = " +
+                                           text(leading) + " spans more than 2^62 bytes; split the product"};
   const std::int64_t dense = static_cast<std::int64_t>(static_cast<Wide>(rows) * leading);
   if (batch_stride == kPacked) batch_stride = dense;
   if (batch_stride < 0) return invalid(bs + " = " + text(batch_stride) + " is negative; pass 0 to repeat one matrix, or kPacked");
@@ -50,7 +50,8 @@ Status resolve_strides(const MatrixShape& shape, std::int64_t batch, std::int64_
     return Nothing{};
   }
   if (batch_stride > kLargestPitchBytes / shape.element_bytes - 1)
-    return Error{ErrorCode::too_large, bs + " = " + text(batch_stride) + " elements is 2^40 bytes or more; bring the matrices closer together"};
+    return Error{ErrorCode::too_large,
+                 bs + " = " + text(batch_stride) + " elements is 2^40 bytes or more; bring the matrices closer together"};
   if (!shape.may_repeat && one > 0) {
     // One after another, or interleaved: the rows of all matrices between two rows of the first.
     const bool one_after_another = batch_stride >= one;
@@ -86,8 +87,9 @@ Status check_types(const GemmProblem& p) {
     return Error{ErrorCode::unsupported, std::string("type_d = ") + to_string(p.type_d) + "; D must be bf16, fp16 or fp32"};
   // Enumerators come through the C ABI and from files as plain numbers.
   const auto unknown = [](const char* field, auto value, auto last) { return value > last ? field : nullptr; };
-  for (const char* field : {unknown("layout_a", p.layout_a, Layout::column_major), unknown("layout_b", p.layout_b, Layout::column_major),
-                            unknown("bias", p.epilogue.bias, Bias::per_column), unknown("activation", p.epilogue.activation, Activation::silu)})
+  for (const char* field :
+       {unknown("layout_a", p.layout_a, Layout::column_major), unknown("layout_b", p.layout_b, Layout::column_major),
+        unknown("bias", p.epilogue.bias, Bias::per_column), unknown("activation", p.epilogue.activation, Activation::silu)})
     if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp");
   return Nothing{};
 }

@@ -26,7 +26,8 @@ bool tma_can_load(int alignment_bytes, std::int64_t leading, std::int64_t batch_
 
 bool operands_aligned(const GemmProblem& p) {
   const int bytes = size_bytes(p.type_ab);
-  return tma_can_load(p.alignment_a_bytes, p.lda, p.batch_stride_a, bytes) && tma_can_load(p.alignment_b_bytes, p.ldb, p.batch_stride_b, bytes);
+  return tma_can_load(p.alignment_a_bytes, p.lda, p.batch_stride_a, bytes) &&
+         tma_can_load(p.alignment_b_bytes, p.ldb, p.batch_stride_b, bytes);
 }
 
 bool excluded(const PlanOptions& options, const KernelConfig& kernel) {
@@ -99,7 +100,8 @@ Status check_tile_count(const GemmProblem& p) {
   __extension__ typedef __int128 Wide;
   const Wide most = static_cast<Wide>(ceil_div(p.m, 16) + 1) * (ceil_div(p.n, 64) + 1) * p.batch;
   if (most > kMostTiles)
-    return Error{ErrorCode::too_large, "m x n x batch = " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " + std::to_string(p.batch) +
+    return Error{ErrorCode::too_large, "m x n x batch = " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " +
+                                           std::to_string(p.batch) +
                                            " makes more than 2^29 tiles of 16 x 64; split the product along m, n or the batch"};
   return Nothing{};
 }
