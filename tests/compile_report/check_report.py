@@ -2,7 +2,7 @@
 """Reads what `-Xptxas -v` said while the kernels were compiled (one log for each instance file) and fails on spills, stack frames,
 wgmma that the compiler serialised, and setmaxnreg that it ignored. Prints the registers of each kernel.
 
-Usage: check_report.py FOLDER"""
+Usage: check_report.py FOLDER [INSTANCES]     INSTANCES: a file that names the logs that must be there; others are not read"""
 import dataclasses
 import pathlib
 import re
@@ -59,9 +59,12 @@ def readable(names: list[str]) -> list[str]:
     return [line.removeprefix("void ") for line in output.splitlines()]
 
 
-def check(folder: pathlib.Path) -> tuple[list[Kernel], list[str]]:
+def check(folder: pathlib.Path, instances: list[str] | None = None) -> tuple[list[Kernel], list[str]]:
     kernels, problems = [], []
     logs = sorted(folder.glob("*.log"))
+    if instances is not None:
+        problems += [f"{name}: no log of its compilation in {folder}" for name in instances if folder / f"{name}.log" not in logs]
+        logs = [log for log in logs if log.stem in instances]
     if not logs:
         problems.append(f"no *.log in {folder}: nothing was compiled, or the logs are written elsewhere")
     for log in logs:
@@ -78,7 +81,8 @@ def check(folder: pathlib.Path) -> tuple[list[Kernel], list[str]]:
 
 
 def main() -> int:
-    kernels, problems = check(pathlib.Path(sys.argv[1]))
+    instances = pathlib.Path(sys.argv[2]).read_text().split() if len(sys.argv) > 2 else None
+    kernels, problems = check(pathlib.Path(sys.argv[1]), instances)
     print(f"{'registers':>9}  {'instance':44}  kernel")
     for kernel, name in zip(kernels, readable([kernel.name for kernel in kernels])):
         print(f"{kernel.registers:9}  {kernel.log.removesuffix('.log'):44}  {name[:60]}")

@@ -44,6 +44,12 @@ class Report(unittest.TestCase):
         _, problems = self.check_samples()
         self.assertEqual(len(problems), 1)
 
+    def test_instances(self):
+        _, problems = check(SAMPLES, ["good"])
+        self.assertEqual(problems, [])
+        _, problems = check(SAMPLES, ["good", "missing"])
+        self.assertEqual(problems, [f"missing: no log of its compilation in {SAMPLES}"])
+
     def test_log_without_a_kernel(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "empty.log").write_text("ptxas info    : 0 bytes gmem\n")
