@@ -167,6 +167,12 @@ TEST(SimulateCoverage, CountsWhatIsMissingAndWhatIsDoneTwice) {
   pieces.push_back(all[0]);
   EXPECT_EQ(count_coverage(kThreeByThree, pieces), (Coverage{.repeated = 4}));
   pieces = all;
+  pieces.push_back(all[0]);
+  pieces.push_back(all[0]);
+  pieces[pieces.size() - 2].tile.k_begin = 1, pieces[pieces.size() - 2].tile.k_end = 2;  // inside the whole tile
+  pieces.back().tile.k_begin = 2;                                                        // and another part of it
+  EXPECT_EQ(count_coverage(kThreeByThree, pieces), (Coverage{.repeated = 3}));
+  pieces = all;
   pieces[0].tile.tile_m = 3;  // beyond the output
   EXPECT_EQ(count_coverage(kThreeByThree, pieces), (Coverage{.uncovered = 4, .repeated = 4}));
   pieces = all;

@@ -92,6 +92,20 @@ TEST(Verify, IntegersMustBeExact) {
   }
 }
 
+// Integers on one side only leave the sums inexact: the bound must not be zero.
+TEST(Verify, IntegersTimesFractionsMayRound) {
+  for (const bool integers_in_a : {true, false}) {
+    GemmProblem problem{.m = 70, .n = 70, .k = 300, .type_d = DataType::fp32};
+    GemmData data(problem, Values::normal);
+    test::Elements& rounded = integers_in_a ? data.a : data.b;
+    for (std::int64_t i = 0; i < rounded.count(); ++i) rounded.set(i, std::nearbyint(3 * rounded.get(i)));
+    ASSERT_TRUE(run_on_cpu(plan_on_h10(problem).value(), data.arguments()));
+    EXPECT_TRUE(verified(data).ok()) << to_string(verified(data));
+    EXPECT_GT(verified(data).worst_ratio, 0);
+    EXPECT_TRUE(verified(data, 300).ok());
+  }
+}
+
 TEST(Verify, FindsOneNanAndOneInfinity) {
   GemmData data = computed({.m = 100, .n = 100, .k = 64}, Values::normal);
   data.d.set(data.index_d(0, 99, 0), kNan);
