@@ -39,11 +39,11 @@ class DevicesAndKernelsTest(SluiceTest):
 
     def test_list_filters(self):
         everything = self.succeed_json("list")["kernels"]
-        some = self.succeed_json("list", "--type", "fp16", "--layout", "cr", "--schedule", "pingpong")["kernels"]
-        wanted = [k for k in everything if (k["type"], k["layout"], k["schedule"]) == ("fp16", "cr", "pingpong")]
-        self.assertTrue(wanted)
-        self.assertEqual(some, wanted)
-        self.assertIn(f"{len(wanted)} kernels of {len(everything)}", self.succeed("list", "--type", "fp16", "--layout", "cr", "--schedule", "pingpong"))
+        for type_, layout, schedule in {(k["type"], k["layout"], k["schedule"]) for k in everything}:
+            wanted = [k for k in everything if (k["type"], k["layout"], k["schedule"]) == (type_, layout, schedule)]
+            flags = ("--type", type_, "--layout", layout, "--schedule", schedule)
+            self.assertEqual(self.succeed_json("list", *flags)["kernels"], wanted)
+            self.assertIn(f"\n{len(wanted)} kernels of {len(everything)}\n", self.succeed("list", *flags))
 
 
 class PlanTest(SluiceTest):
@@ -67,8 +67,10 @@ class PlanTest(SluiceTest):
         self.assertEqual((one["schedule"], one["order"]), ("cooperative", "rows-of-a"))
         for schedule in ("cooperative", "pingpong"):
             self.assertEqual(chosen("--schedule", schedule)["schedule"], schedule)
-        self.assertEqual(chosen("--tile-n", 192)["tile_n"], 192)
-        self.assertEqual(chosen("--tile-m", 64)["tile_m"], 64)
+        kernels = self.succeed_json("list", "--type", "bf16", "--layout", "rc")["kernels"]
+        for tile in ("tile_m", "tile_n"):
+            for size in {kernel[tile] for kernel in kernels}:
+                self.assertEqual(chosen("--" + tile.replace("_", "-"), size)[tile], size)
         self.assertEqual(chosen("--alignment-a", 2)["load"], "threads")
         self.assertEqual(chosen("--lda", 1025)["load"], "threads")
         self.assertEqual(chosen()["load"], "tma")
