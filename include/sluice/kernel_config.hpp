@@ -29,9 +29,10 @@ struct KernelConfig {
   LoadPath load = LoadPath::tma;
   int tile_m = 0;  // work tile, in rows and columns of D
   int tile_n = 0;
-  int tile_k = 64;    // elements of K in a pipeline stage: 128 bytes
+  int tile_k = 64;    // elements of K in a pipeline stage, a multiple of 64 (128 bytes)
   int cluster_m = 1;  // CTAs of a cluster along M: they share tiles of B
   int cluster_n = 1;  // along N: they share tiles of A
+  int ctas_per_sm = 1;  // that fit at once
 
   bool operator==(const KernelConfig&) const = default;
 };
@@ -46,7 +47,7 @@ std::optional<LoadPath> parse_load_path(std::string_view text);
 
 constexpr int cluster_size(const KernelConfig& config) { return config.cluster_m * config.cluster_n; }
 
-// Stable and unique: "bf16_rc_coop_128x256x64_c2x1", with "_swap" and "_anyalign" where they apply.
+// Stable and unique: "bf16_rc_coop_128x256x64_c2x1", with "_x2" (CTAs per SM), "_swap" and "_anyalign" where they apply.
 std::string name(const KernelConfig& config);
 
 // What one CTA of a kernel takes up on an SM.

@@ -11,9 +11,9 @@ namespace sluice {
 
 inline constexpr int kWarpgroupThreads = 128;
 inline constexpr int kWgmmaRows = 64;
-inline constexpr int kSharedMemoryLimitBytes = 232448;  // what a CTA may have on compute capability 9.0
+inline constexpr int kSharedMemoryPerSmBytes = 233472;   // compute capability 9.0
+inline constexpr int kSharedMemoryPerCtaReservedBytes = 1024;
 inline constexpr int kSwizzleBytes = 128;
-inline constexpr int kStagingBufferBytes = kWgmmaRows * kSwizzleBytes;
 inline constexpr int kBarrierBytes = 8;
 inline constexpr int kMostStages = 24;
 
@@ -55,10 +55,20 @@ constexpr int chunk_q(const KernelConfig& c, int output_bytes) {
   return largest_power_of_two_divisor(tile_q(c), kSwizzleBytes / output_bytes);
 }
 
+// A chunk in a staging buffer, in D's type or in fp32.
+constexpr int staging_buffer_bytes(const KernelConfig& c) {
+  const int half = kWgmmaRows * chunk_q(c, 2) * 2, full = kWgmmaRows * chunk_q(c, 4) * 4;
+  return half > full ? half : full;
+}
 // The boxes of D in which the copy engine stores a chunk (swapped fp32 chunks are two boxes side by side).
 constexpr int store_box_rows(const KernelConfig& c, int output_bytes) { return swapped(c) ? chunk_q(c, output_bytes) : kWgmmaRows; }
 constexpr int store_box_columns(const KernelConfig& c, int output_bytes) {
   return swapped(c) ? kSwizzleBytes / output_bytes : chunk_q(c, output_bytes);
+}
+
+// What a CTA may have when ctas_per_sm of them share an SM.
+constexpr int shared_memory_limit_bytes(const KernelConfig& c) {
+  return kSharedMemoryPerSmBytes / c.ctas_per_sm - kSharedMemoryPerCtaReservedBytes;
 }
 
 constexpr int operand_bytes_p(const KernelConfig& c) { return tile_p(c) * c.tile_k * size_bytes(c.type_ab); }
@@ -83,8 +93,8 @@ constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   const int chunks = blocks_per_warpgroup(c) * tile_q(c) / chunk_q(c, 2);
   SharedMemoryLayout layout{.stage_bytes = stage_bytes(c)};
   for (layout.staging_buffers = chunks < 4 ? (chunks < 2 ? 2 : chunks) : 4;; layout.staging_buffers /= 2) {
-    const int staging = layout.staging_buffers * consumer_warpgroups(c) * kStagingBufferBytes;
-    const int ring = kSharedMemoryLimitBytes - staging - 2 * kMostStages * kBarrierBytes;
+    const int staging = layout.staging_buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);
+    const int ring = shared_memory_limit_bytes(c) - staging - 2 * kMostStages * kBarrierBytes;
     layout.stages = ring / layout.stage_bytes < kMostStages ? ring / layout.stage_bytes : kMostStages;
     layout.staging_offset = layout.stages * layout.stage_bytes;
     layout.barrier_offset = layout.staging_offset + staging;

@@ -15,6 +15,7 @@ std::string name(const KernelConfig& config) {
   text += config.schedule == KernelSchedule::cooperative ? "_coop_" : "_ping_";
   text += std::to_string(config.tile_m) + "x" + std::to_string(config.tile_n) + "x" + std::to_string(config.tile_k);
   text += "_c" + std::to_string(config.cluster_m) + "x" + std::to_string(config.cluster_n);
+  if (config.ctas_per_sm > 1) text += "_x" + std::to_string(config.ctas_per_sm);
   if (config.order == OperandOrder::columns_of_b) text += "_swap";
   if (config.load == LoadPath::threads) text += "_anyalign";
   return text;

@@ -12,7 +12,7 @@ inline int cluster_places(const DeviceSpec& device, const KernelConfig& kernel) 
 }
 
 inline int clusters_that_fit(const DeviceSpec& device, const KernelConfig& kernel) {
-  return cluster_places(device, kernel);
+  return cluster_places(device, kernel) * kernel.ctas_per_sm;
 }
 
 }  // namespace sluice

@@ -16,7 +16,7 @@
 namespace sluice {
 
 // Registers per thread of each role. The launch gives all warpgroups the same number; with three warpgroups that is 168, too few for 128
-// and more accumulators, so producers hand theirs over. Two warpgroups start with 255, which is enough for all.
+// and more accumulators, so producers hand theirs over. Two warpgroups start with enough.
 struct RegisterSplit {
   int producer;
   int consumer;
@@ -49,7 +49,7 @@ class GemmKernel {
       consume(warpgroup - 1);
     }
     if constexpr (kInCluster) {  // the other CTA may still arrive at this one's barriers
-      arch::cluster_arrive();
+      arch::cluster_arrive_relaxed();
       arch::cluster_wait();
     }
   }
@@ -63,8 +63,8 @@ class GemmKernel {
   static constexpr int kFirstTurnBarrier = TileStore<config>::kFirstBarrier + 2;  // pingpong: one named barrier for each consumer
 
   SLUICE_DEVICE void sync_barriers_ready() const {
-    if constexpr (kInCluster) {
-      arch::cluster_arrive();
+    if constexpr (kInCluster) {  // what init() wrote, its own fence has made visible
+      arch::cluster_arrive_relaxed();
       arch::cluster_wait();
     } else {
       arch::sync_cta();
@@ -93,7 +93,7 @@ class GemmKernel {
 
   SLUICE_DEVICE void consume(int warpgroup) {
     const int first_block = kPingpong ? 0 : warpgroup * blocks_per_warpgroup(config);
-    constexpr int kStagingBytes = Ring::kLayout.staging_buffers * kStagingBufferBytes;
+    constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
     TileStore<config> output(params_.epilogue, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block);
     const int me = kPingpong ? warpgroup : 0;
     typename Ring::Position at;

@@ -9,7 +9,7 @@
 #include "kernel/kernel_entry.hpp"
 
 #define SLUICE_GEMM_ENTRY(name, type, letters, layout_index, ...)                                                                     \
-  extern "C" SLUICE_KERNEL_ENTRY(::sluice::threads_per_cta(SLUICE_KERNEL_CONFIG(__VA_ARGS__)))                                        \
+  extern "C" SLUICE_KERNEL_ENTRY(::sluice::threads_per_cta(SLUICE_KERNEL_CONFIG(__VA_ARGS__)), SLUICE_KERNEL_CONFIG(__VA_ARGS__).ctas_per_sm)                                        \
       sluice_gemm_##type##_##letters##_##name(SLUICE_KERNEL_PARAMETER ::sluice::GemmParams params) {                                  \
     ::sluice::run_gemm_kernel<::sluice::with_type_and_layout(SLUICE_KERNEL_CONFIG(__VA_ARGS__), ::sluice::DataType::type, layout_index)>(params); \
   }                                                                                                                                   \
@@ -25,8 +25,8 @@
   SLUICE_GEMM_ENTRY(name, type, cc, 2, __VA_ARGS__)   \
   SLUICE_GEMM_ENTRY(name, type, cr, 3, __VA_ARGS__)
 
-#define SLUICE_KERNEL(layouts, schedule, order, load, tile_m, tile_n, cluster_m, cluster_n)                                          \
-  SLUICE_GEMM_LAYOUTS_##layouts(schedule##_##order##_##load##_##tile_m##x##tile_n##_c##cluster_m##x##cluster_n, bf16, schedule, order, \
-                                load, tile_m, tile_n, cluster_m, cluster_n)                                                          \
-  SLUICE_GEMM_LAYOUTS_##layouts(schedule##_##order##_##load##_##tile_m##x##tile_n##_c##cluster_m##x##cluster_n, fp16, schedule, order, \
-                                load, tile_m, tile_n, cluster_m, cluster_n)
+#define SLUICE_KERNEL(layouts, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)                                          \
+  SLUICE_GEMM_LAYOUTS_##layouts(schedule##_##order##_##load##_##tile_m##x##tile_n##x##tile_k##_c##cluster_m##x##cluster_n##_x##ctas_per_sm, bf16, schedule, order, \
+                                load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)                                                          \
+  SLUICE_GEMM_LAYOUTS_##layouts(schedule##_##order##_##load##_##tile_m##x##tile_n##x##tile_k##_c##cluster_m##x##cluster_n##_x##ctas_per_sm, fp16, schedule, order, \
+                                load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)

@@ -50,19 +50,14 @@ class Pipeline {
   SLUICE_DEVICE arch::Barrier* full_barrier(const Position& at) const { return &full_[at.stage]; }
 
   // Producer: until every consumer that reads this stage, in every CTA that receives the copy, has let go of it.
-  SLUICE_DEVICE void wait_empty(const Position& at) const {
-    if constexpr (cluster_size(config) > 1)
-      arch::barrier_wait_in_cluster(&empty_[at.stage], at.parity ^ 1);
-    else
-      arch::barrier_wait(&empty_[at.stage], at.parity ^ 1);
-  }
+  SLUICE_DEVICE void wait_empty(const Position& at) const { arch::barrier_wait(&empty_[at.stage], at.parity ^ 1); }
   SLUICE_DEVICE void wait_full(const Position& at) const { arch::barrier_wait(&full_[at.stage], at.parity); }
 
   // Consumer: each warp lets go of the stage in every CTA of the cluster, because each of them copies into all.
   SLUICE_DEVICE void release(const Position& at) const {
     const int lane = arch::lane();
     if constexpr (cluster_size(config) > 1) {
-      if (lane < cluster_size(config)) arch::barrier_arrive_in_cluster(&empty_[at.stage], lane);
+      if (lane < cluster_size(config)) arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], lane);
     } else if (lane == 0) {
       arch::barrier_arrive(&empty_[at.stage]);
     }

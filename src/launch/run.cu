@@ -50,7 +50,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, OperandParams& pa
                             .leading_elems = view.leading_elems,
                             .batch_stride_elems = view.batch_stride_elems};
   const int row_elems = kSwizzleBytes / size_bytes(p.type_ab);
-  const BoxShape box{.inner = row_elems, .outer = view.k_major ? view.tile_vectors / view.sharers : plan.kernel.tile_k};
+  const BoxShape box{.inner = row_elems, .outer = view.k_major ? view.tile_vectors / view.sharers : row_elems};
   Result<arch::TensorMap> map = encode_tensor_map(tensor, box);
   if (!map) return map.error();
   params.map = *map;
@@ -116,11 +116,16 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EpilogueP
   return Nothing{};
 }
 
-Status check_device() {
-  int device = 0, major = 0, minor = 0;
+// A plan for more SMs than there are would leave its clusters waiting for each other once schedules with partial tiles exist.
+Status check_device(const DeviceSpec& planned) {
+  int device = 0, major = 0, minor = 0, sms = 0;
   if (Status s = cuda_status(cudaGetDevice(&device), "no usable GPU"); !s) return s;
   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+  if (major == 9 && minor == 0 && sms < planned.sm_count)
+    return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has " + std::to_string(sms) + " SMs and the plan was made for the " +
+                                              std::to_string(planned.sm_count) + " of " + planned.name + "; plan for current_device()"};
   if (major == 9 && minor == 0) return Nothing{};
   return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
                                             std::to_string(minor) + "; the kernels need 9.0 (Hopper)"};
@@ -156,7 +161,7 @@ Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, st
     return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +
                                                      " bytes; the plan needs " + std::to_string(plan.workspace_bytes) + " (Plan::workspace_bytes)"};
   if (is_empty(plan.problem)) return Nothing{};
-  if (Status s = check_device(); !s) return s;
+  if (Status s = check_device(plan.device); !s) return s;
   const void* kernel = find_gemm_kernel(plan.kernel);
   if (kernel == nullptr)
     return Error{ErrorCode::unsupported, "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};

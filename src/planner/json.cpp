@@ -84,7 +84,7 @@ void fields(Either<DeviceSpec> auto& s, auto&& field) {
 }
 
 void fields(Either<KernelConfig> auto& s, auto&& field) {
-  auto& [type_ab, layout_a, layout_b, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n] = s;
+  auto& [type_ab, layout_a, layout_b, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm] = s;
   field("type_ab", type_ab);
   field("layout_a", layout_a);
   field("layout_b", layout_b);
@@ -96,6 +96,7 @@ void fields(Either<KernelConfig> auto& s, auto&& field) {
   field("tile_k", tile_k);
   field("cluster_m", cluster_m);
   field("cluster_n", cluster_n);
+  field("ctas_per_sm", ctas_per_sm);
 }
 
 void fields(Either<SchedulerParams> auto& s, auto&& field) {

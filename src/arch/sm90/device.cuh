@@ -6,7 +6,7 @@
 #include <cuda/ptx>
 
 #define SLUICE_DEVICE __device__ __forceinline__
-#define SLUICE_KERNEL_ENTRY(threads) __global__ void __launch_bounds__(threads, 1)
+#define SLUICE_KERNEL_ENTRY(threads, ctas_per_sm) __global__ void __launch_bounds__(threads, ctas_per_sm)
 #define SLUICE_KERNEL_PARAMETER const __grid_constant__
 #define SLUICE_UNROLL _Pragma("unroll")
 #define SLUICE_NO_UNROLL _Pragma("unroll 1")

@@ -20,12 +20,14 @@ SLUICE_DEVICE void barrier_arrive_expect_bytes(Barrier* barrier, int bytes) {
                                        static_cast<std::uint32_t>(bytes));
 }
 
-// Arrives at the barrier that lies at the same place in the shared memory of CTA `cta` of the cluster.
-SLUICE_DEVICE void barrier_arrive_in_cluster(Barrier* barrier, int cta) {
+// Arrives at the barrier that lies at the same place in the shared memory of CTA `cta` of the cluster. Relaxed: it says that this thread has
+// finished reading, and publishes no writes. (A release at cluster scope costs a MEMBAR.ALL.GPU each time: 1907 us instead of 1437 for
+// 8192 x 8192 x 8192 on an H200, November 2026.)
+SLUICE_DEVICE void barrier_arrive_in_cluster_relaxed(Barrier* barrier, int cta) {
   asm volatile(
       "{\n\t.reg .b32 remote;\n\t"
       "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(
+      "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(
           static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier))),
       "r"(cta)
       : "memory");
@@ -34,11 +36,6 @@ SLUICE_DEVICE void barrier_arrive_in_cluster(Barrier* barrier, int cta) {
 // Returns when the phase with this parity is complete. A fresh barrier is in phase 0, and its phase "-1" (parity 1) is complete.
 SLUICE_DEVICE void barrier_wait(Barrier* barrier, std::uint32_t parity) {
   while (!cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {
-  }
-}
-// The same, where arrivals come from other CTAs of the cluster.
-SLUICE_DEVICE void barrier_wait_in_cluster(Barrier* barrier, std::uint32_t parity) {
-  while (!cuda::ptx::mbarrier_try_wait_parity(cuda::ptx::sem_acquire, cuda::ptx::scope_cluster, barrier, parity)) {
   }
 }
 

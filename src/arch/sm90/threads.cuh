@@ -33,7 +33,8 @@ SLUICE_DEVICE void sync_cta() { __syncthreads(); }
 SLUICE_DEVICE void named_barrier_sync(int id, int threads) { asm volatile("barrier.cta.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 SLUICE_DEVICE void named_barrier_arrive(int id, int threads) { asm volatile("barrier.cta.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
-SLUICE_DEVICE void cluster_arrive() { cuda::ptx::barrier_cluster_arrive(cuda::ptx::sem_release); }
+// A barrier of the whole cluster, in two halves. Relaxed: it orders no ordinary memory accesses.
+SLUICE_DEVICE void cluster_arrive_relaxed() { cuda::ptx::barrier_cluster_arrive(cuda::ptx::sem_relaxed); }
 SLUICE_DEVICE void cluster_wait() { cuda::ptx::barrier_cluster_wait(cuda::ptx::sem_acquire); }
 
 // Moves registers between warpgroups; every warp of the warpgroup must call it. A multiple of 8 from 24 to 240.

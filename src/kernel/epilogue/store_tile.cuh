@@ -95,7 +95,7 @@ class TileStore {
   }
 
   SLUICE_DEVICE std::byte* next_buffer() {
-    std::byte* buffer = buffers_ + next_ * kStagingBufferBytes;
+    std::byte* buffer = buffers_ + next_ * staging_buffer_bytes(config);
     next_ = next_ + 1 == kBuffers ? 0 : next_ + 1;
     return buffer;
   }

@@ -1,4 +1,4 @@
-// How a tile of an operand lies in a stage: always rows of 128 bytes, swizzled.
+// How a tile of an operand lies in a stage: slabs of 64 elements of K, one after the other, always in rows of 128 bytes, swizzled.
 //   Major::k       one row for each vector (a row of A, a column of B), 64 elements of K long
 //   Major::vector  blocks of 64 vectors; a block has one row for each of the 64 elements of K
 #pragma once
@@ -18,21 +18,26 @@ struct OperandTile {
   static constexpr int kRowElems = kSwizzleBytes / size_bytes(config.type_ab);  // along the contiguous direction
   static constexpr int kBlockBytes = kRowElems * kSwizzleBytes;                 // 64 rows
   static constexpr int kEightRowsBytes = 8 * kSwizzleBytes;
+  static constexpr int kSlabs = config.tile_k / kRowElems;
+  static constexpr int kSlabBytes = kVectors * kSwizzleBytes;
 
   // CTAs of the cluster that each fetch a slice for all of them.
   static constexpr int kSharers = kIsP ? sharers_p(config) : sharers_q(config);
   static constexpr int kSliceVectors = kVectors / kSharers;
-  static constexpr int kSliceBytes = kSliceVectors * config.tile_k * size_bytes(config.type_ab);
+  static constexpr int kSliceBytes = kSliceVectors * kSwizzleBytes;  // of a slab
 
-  static_assert(config.tile_k == kRowElems, "a k-tile is one swizzled row");
+  static_assert(config.tile_k % kRowElems == 0, "a k-tile is made of swizzled rows");
   static_assert(kVectors % kSharers == 0 && kSliceVectors % 8 == 0, "slices start at multiples of the swizzle pattern");
   static_assert(kMajor == arch::Major::k || kSliceVectors % kRowElems == 0, "contiguous vectors come in whole blocks of 64");
 
   static SLUICE_DEVICE std::uint64_t descriptor(const std::byte* tile) { return arch::matrix_descriptor(tile, kBlockBytes, kEightRowsBytes); }
 
-  // From one wgmma's 16 elements of K to the next.
-  static constexpr int kDepthStepBytes =
-      arch::kWgmmaDepthElems * (kMajor == arch::Major::k ? size_bytes(config.type_ab) : kSwizzleBytes);
+  // Where the 16 elements of K of wgmma number `step` begin.
+  static SLUICE_DEVICE constexpr int step_offset_bytes(int step) {
+    constexpr int kStepsPerSlab = kRowElems / arch::kWgmmaDepthElems;
+    constexpr int kStepBytes = arch::kWgmmaDepthElems * (kMajor == arch::Major::k ? size_bytes(config.type_ab) : kSwizzleBytes);
+    return step / kStepsPerSlab * kSlabBytes + step % kStepsPerSlab * kStepBytes;
+  }
   // From 64 vectors to the next 64.
   static constexpr int kBlockStepBytes = kBlockBytes;
 };

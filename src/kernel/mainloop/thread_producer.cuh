@@ -13,6 +13,7 @@ class ThreadProducer {
  public:
   using Ring = Pipeline<config>;
   static_assert(cluster_size(config) == 1, "threads cannot write into other CTAs' stages");
+  static_assert(config.tile_k * sizeof(std::uint16_t) == kSwizzleBytes, "one slab a stage");
 
   static SLUICE_DEVICE void prefetch(const MainloopParams&) {}
 

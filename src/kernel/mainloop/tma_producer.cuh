@@ -42,14 +42,18 @@ class TmaProducer {
     using Tile = OperandTile<config, operand>;
     int slice = 0;
     if constexpr (Tile::kSharers > 1) slice = arch::cta_in_cluster();
-    std::byte* destination = tile + slice * Tile::kSliceBytes;
     const int vector = first_vector + slice * Tile::kSliceVectors;
-    if constexpr (Tile::kMajor == arch::Major::k) {
-      load_box<Tile::kSharers>(params, destination, {first_k, vector, batch}, barrier);
-    } else {
-      SLUICE_UNROLL
-      for (int block = 0; block < Tile::kSliceVectors / Tile::kRowElems; ++block)
-        load_box<Tile::kSharers>(params, destination + block * Tile::kBlockBytes, {vector + block * Tile::kRowElems, first_k, batch}, barrier);
+    SLUICE_UNROLL
+    for (int slab = 0; slab < Tile::kSlabs; ++slab) {
+      std::byte* destination = tile + slab * Tile::kSlabBytes + slice * Tile::kSliceBytes;
+      const int k = first_k + slab * Tile::kRowElems;
+      if constexpr (Tile::kMajor == arch::Major::k) {
+        load_box<Tile::kSharers>(params, destination, {k, vector, batch}, barrier);
+      } else {
+        SLUICE_UNROLL
+        for (int block = 0; block < Tile::kSliceVectors / Tile::kRowElems; ++block)
+          load_box<Tile::kSharers>(params, destination + block * Tile::kBlockBytes, {vector + block * Tile::kRowElems, k, batch}, barrier);
+      }
     }
   }
 

@@ -40,8 +40,8 @@ class WgmmaConsumer {
         SLUICE_UNROLL
         for (int block = 0; block < Accumulators<config>::kBlocks; ++block)
           arch::wgmma<config.type_ab, TileP::kMajor, TileQ::kMajor>(
-              sums.values[block], arch::advance_descriptor(p, step * TileP::kDepthStepBytes + block * TileP::kBlockStepBytes),
-              arch::advance_descriptor(q, step * TileQ::kDepthStepBytes));
+              sums.values[block], arch::advance_descriptor(p, TileP::step_offset_bytes(step) + block * TileP::kBlockStepBytes),
+              arch::advance_descriptor(q, TileQ::step_offset_bytes(step)));
       }
       arch::wgmma_commit();
       // One group stays in flight; the one before it is finished, and its stage free.
