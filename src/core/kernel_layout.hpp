@@ -50,20 +50,31 @@ constexpr int largest_power_of_two_divisor(int value, int limit) {
   while (value % width != 0) width /= 2;
   return width;
 }
-// The epilogue hands out its tile in chunks of this many columns of Q (wgmma N), each at most one staging buffer.
-constexpr int chunk_q(const KernelConfig& c, int output_bytes) {
-  return largest_power_of_two_divisor(tile_q(c), kSwizzleBytes / output_bytes);
+// How the epilogue hands out 64 rows of P: in chunks of `width` columns of Q (wgmma N), `count` of them, and a last chunk of `rest` columns
+// made of boxes of `rest_box`. A box's rows in shared memory are swizzled, so their length is a power of two, at most 128 bytes.
+struct StoreChunks {
+  int width = 0;
+  int count = 0;
+  int rest = 0;
+  int rest_box = 0;
+};
+constexpr StoreChunks store_chunks(const KernelConfig& c, int output_bytes) {
+  const int widest = kSwizzleBytes / output_bytes;
+  StoreChunks chunks{.width = swapped(c) && tile_q(c) < widest ? tile_q(c) : widest};
+  chunks.count = tile_q(c) / chunks.width;
+  chunks.rest = tile_q(c) % chunks.width;
+  if (chunks.rest > 0) chunks.rest_box = largest_power_of_two_divisor(chunks.rest, widest);
+  return chunks;
 }
-
-// A chunk in a staging buffer, in D's type or in fp32.
 constexpr int staging_buffer_bytes(const KernelConfig& c) {
-  const int half = kWgmmaRows * chunk_q(c, 2) * 2, full = kWgmmaRows * chunk_q(c, 4) * 4;
-  return half > full ? half : full;
+  const int columns = tile_q(c) < kSwizzleBytes / 2 ? tile_q(c) : kSwizzleBytes / 2;
+  const int fp32_columns = columns < kSwizzleBytes / 4 ? columns : kSwizzleBytes / 4;
+  return kWgmmaRows * (columns * 2 > fp32_columns * 4 ? columns * 2 : fp32_columns * 4);
 }
-// The boxes of D in which the copy engine stores a chunk (swapped fp32 chunks are two boxes side by side).
-constexpr int store_box_rows(const KernelConfig& c, int output_bytes) { return swapped(c) ? chunk_q(c, output_bytes) : kWgmmaRows; }
-constexpr int store_box_columns(const KernelConfig& c, int output_bytes) {
-  return swapped(c) ? kSwizzleBytes / output_bytes : chunk_q(c, output_bytes);
+// The boxes of D in which the copy engine stores a chunk of `width` columns of Q (swapped fp32 chunks are two boxes side by side).
+constexpr int store_box_rows(const KernelConfig& c, int width) { return swapped(c) ? width : kWgmmaRows; }
+constexpr int store_box_columns(const KernelConfig& c, int width, int output_bytes) {
+  return swapped(c) ? kSwizzleBytes / output_bytes : width;
 }
 
 // What a CTA may have when ctas_per_sm of them share an SM.
@@ -90,7 +101,8 @@ struct SharedMemoryLayout {
 // stages no longer covers the latency of memory: staging gives way first.
 constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   constexpr int kEnoughStages = 4;
-  const int chunks = blocks_per_warpgroup(c) * tile_q(c) / chunk_q(c, 2);
+  const StoreChunks per_block = store_chunks(c, 2);
+  const int chunks = blocks_per_warpgroup(c) * (per_block.count + (per_block.rest > 0 ? 1 : 0));
   SharedMemoryLayout layout{.stage_bytes = stage_bytes(c)};
   for (layout.staging_buffers = chunks < 4 ? (chunks < 2 ? 2 : chunks) : 4;; layout.staging_buffers /= 2) {
     const int staging = layout.staging_buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);

@@ -38,15 +38,18 @@ class GemmKernel {
       TileStore<config>::prefetch(params_.epilogue);
       ring_.init();
     }
+    WorkTile tile;
+    int worker;
+    const bool any = next_tile(tile, worker);
     sync_barriers_ready();
     arch::allow_successor();
     arch::wait_for_predecessor();  // nothing in global memory is touched before this
     if (warpgroup == 0) {
       if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
-      if (Producer::participates()) produce();
+      if (any && Producer::participates()) produce(tile, worker);
     } else {
       if constexpr (kSplitsRegisters) arch::raise_register_limit<register_split(config).consumer>();
-      consume(warpgroup - 1);
+      if (any) consume(warpgroup - 1, tile, worker);
     }
     if constexpr (kInCluster) {  // the other CTA may still arrive at this one's barriers
       arch::cluster_arrive_relaxed();
@@ -81,42 +84,35 @@ class GemmKernel {
     return true;
   }
 
-  SLUICE_DEVICE void produce() {
+  SLUICE_DEVICE void produce(WorkTile tile, int worker) {
     typename Ring::Position at;
-    WorkTile tile;
-    int worker;
-    while (next_tile(tile, worker)) {
+    do {
       const int first_m = tile.tile_m * config.tile_m, first_n = tile.tile_n * config.tile_n;
       Producer::load(params_.mainloop, ring_, at, swapped(config) ? first_n : first_m, swapped(config) ? first_m : first_n, tile);
-    }
+    } while (next_tile(tile, worker));
   }
 
-  SLUICE_DEVICE void consume(int warpgroup) {
+  SLUICE_DEVICE void consume(int warpgroup, WorkTile tile, int worker) {
     const int first_block = kPingpong ? 0 : warpgroup * blocks_per_warpgroup(config);
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
     TileStore<config> output(params_.epilogue, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block);
     const int me = kPingpong ? warpgroup : 0;
-    typename Ring::Position at;
-    WorkTile tile, following;
-    int worker, following_worker = me;
     int previous_worker = me;
-    bool more = next_tile(tile, worker);
-    while (more) {
-      more = next_tile(following, following_worker);
+    typename Ring::Position at;
+    do {
       if (worker == me) {
         if (kPingpong && previous_worker != me) wait_for_turn(me);
         Accumulators<config> sums;
         WgmmaConsumer<config>::multiply(sums, ring_, at, first_block, tile.k_end - tile.k_begin, [&] {
-          if (kPingpong && more && following_worker != me) give_turn(following_worker);
+          const int following = work_.next_worker();
+          if (kPingpong && following != work_.kNobody && following != me) give_turn(following);
         });
         output.store(sums, tile);
       } else {
         at.advance(tile.k_end - tile.k_begin);
       }
       previous_worker = worker;
-      tile = following;
-      worker = following_worker;
-    }
+    } while (next_tile(tile, worker));
     output.finish();
   }
 

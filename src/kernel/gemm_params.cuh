@@ -32,7 +32,8 @@ struct MainloopParams {
 enum class StorePath : std::uint8_t { copy_engine, elementwise };
 
 struct EpilogueParams {
-  arch::TensorMap map_d;  // StorePath::copy_engine
+  arch::TensorMap map_d;       // StorePath::copy_engine: boxes of a chunk,
+  arch::TensorMap map_d_rest;  // and of the last chunk, if it is narrower
   const void* c;
   void* d;
   const void* bias;
@@ -48,7 +49,7 @@ struct EpilogueParams {
   Bias bias_kind;
   Activation activation;
   StorePath path;
-  // Every row starts at a multiple of four elements' bytes, so that four at a time can be moved.
+  // Every row starts at a multiple of four elements' bytes, so that several at a time can be moved.
   bool aligned_c;
   bool aligned_d;
   bool aligned_bias;

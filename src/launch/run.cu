@@ -77,12 +77,26 @@ bool rows_aligned(const void* data, std::int64_t leading_elems, std::int64_t bat
          batch_stride_elems * element_bytes % bytes == 0;
 }
 
-// The copy engine moves what registers can round by themselves to places it can address.
+// The copy engine moves what registers can round by themselves to places it can address. It clips a box to whole packets of 16 bytes: a row
+// that ends inside one would have the bytes behind its end overwritten (seen on an H200, November 2026).
 StorePath store_path(const GemmProblem& p, const GemmArguments& arguments) {
   constexpr int kTmaAlignmentBytes = 16;
   const bool plain = p.epilogue.beta == 0.0f && p.epilogue.bias == Bias::none && p.epilogue.activation == Activation::none;
-  const bool addressable = rows_aligned(arguments.d, p.ldd, p.batch_stride_d, kTmaAlignmentBytes, size_bytes(p.type_d));
+  const bool whole_packets = p.n * size_bytes(p.type_d) % kTmaAlignmentBytes == 0;
+  const bool addressable = whole_packets && rows_aligned(arguments.d, p.ldd, p.batch_stride_d, kTmaAlignmentBytes, size_bytes(p.type_d));
   return plain && addressable ? StorePath::copy_engine : StorePath::elementwise;
+}
+
+// The map of D for boxes of `width` columns of Q.
+Status fill_store_map(const Plan& plan, const GemmArguments& arguments, int width, arch::TensorMap& out) {
+  const GemmProblem& p = plan.problem;
+  const GlobalTensor tensor{.name = "D", .data = arguments.d, .type = p.type_d, .inner = p.n, .outer = p.m, .batch = p.batch,
+                            .leading_elems = p.ldd, .batch_stride_elems = p.batch_stride_d};
+  const BoxShape box{.inner = store_box_columns(plan.kernel, width, size_bytes(p.type_d)), .outer = store_box_rows(plan.kernel, width)};
+  Result<arch::TensorMap> map = encode_tensor_map(tensor, box);
+  if (!map) return map.error();
+  out = *map;
+  return Nothing{};
 }
 
 Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EpilogueParams& params) {
@@ -108,12 +122,10 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EpilogueP
   params.aligned_bias = rows_aligned(arguments.bias, 0, 0, four, bytes);
   if (params.path == StorePath::elementwise) return Nothing{};
 
-  const GlobalTensor tensor{.name = "D", .data = arguments.d, .type = p.type_d, .inner = p.n, .outer = p.m, .batch = p.batch,
-                            .leading_elems = p.ldd, .batch_stride_elems = p.batch_stride_d};
-  Result<arch::TensorMap> map = encode_tensor_map(tensor, {.inner = store_box_columns(plan.kernel, bytes), .outer = store_box_rows(plan.kernel, bytes)});
-  if (!map) return map.error();
-  params.map_d = *map;
-  return Nothing{};
+  const StoreChunks chunks = store_chunks(plan.kernel, bytes);
+  if (chunks.count > 0)
+    if (Status s = fill_store_map(plan, arguments, chunks.width, params.map_d); !s) return s;
+  return chunks.rest > 0 ? fill_store_map(plan, arguments, chunks.rest_box, params.map_d_rest) : Nothing{};
 }
 
 // A plan for more SMs than there are would leave its clusters waiting for each other once schedules with partial tiles exist.

@@ -31,7 +31,12 @@ CUtensorMapDataType driver_type(DataType type) {
 }
 
 CUtensorMapSwizzle swizzle(int inner_bytes) {
-  return inner_bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B : inner_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B;
+  switch (inner_bytes) {
+    case 16: return CU_TENSOR_MAP_SWIZZLE_NONE;
+    case 32: return CU_TENSOR_MAP_SWIZZLE_32B;
+    case 64: return CU_TENSOR_MAP_SWIZZLE_64B;
+    default: return CU_TENSOR_MAP_SWIZZLE_128B;
+  }
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct BoxShape {
   int outer;
 };
 
-// Boxes are swizzled over their inner extent, which must be 32, 64 or 128 bytes.
+// Boxes are swizzled over their inner extent, which must be 16 (not swizzled), 32, 64 or 128 bytes.
 Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape box);
 
 }  // namespace sluice

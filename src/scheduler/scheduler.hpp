@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <utility>
 
 #include "sluice/schedule.hpp"
 
@@ -16,6 +17,7 @@ namespace sluice {
 template <class S>
 concept Scheduler = std::constructible_from<S, const SchedulerParams&, std::int32_t, std::int32_t> && requires(S s, WorkTile tile) {
   { s.next(tile) } -> std::same_as<bool>;
+  { std::as_const(s).done() } -> std::same_as<bool>;  // whether next() would say false
 };
 
 // Whole tiles, dealt round robin. With as many workers as tiles it is the classic launch of one tile per CTA.
@@ -24,8 +26,10 @@ class DataParallelScheduler {
   SLUICE_HOST_DEVICE DataParallelScheduler(const SchedulerParams& params, std::int32_t worker, std::int32_t worker_count)
       : params_(params), next_(worker), stride_(worker_count), end_(cluster_tiles(params)) {}
 
+  SLUICE_HOST_DEVICE bool done() const { return next_ >= end_; }
+
   SLUICE_HOST_DEVICE bool next(WorkTile& tile) {
-    if (next_ >= end_) return false;
+    if (done()) return false;
     tile = tile_at(params_, next_);
     next_ += stride_;
     return true;
@@ -57,6 +61,16 @@ class InterleavedWork {
     }
     return false;
   }
+
+  // Whose work tile next() would give, or kNobody.
+  SLUICE_HOST_DEVICE int next_worker() const {
+    for (int tries = 0; tries < workers; ++tries) {
+      const int worker = (turn_ + tries) % workers;
+      if (!(worker == 0 ? first_ : second_).done()) return worker;
+    }
+    return kNobody;
+  }
+  static constexpr int kNobody = -1;
 
  private:
   static_assert(workers == 1 || workers == 2);

@@ -16,16 +16,40 @@ SLUICE_DEVICE std::byte* dynamic_shared_memory() {
 // barrier, then the asynchronous access.
 SLUICE_DEVICE void fence_shared_for_async() { cuda::ptx::fence_proxy_async(cuda::ptx::space_shared); }
 
-// stmatrix: four 8x8 matrices of 16-bit elements; lanes 8i..8i+7 give the addresses of the rows of matrix i.
-SLUICE_DEVICE void store_matrices(void* row, std::uint32_t m0, std::uint32_t m1, std::uint32_t m2, std::uint32_t m3) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)), "r"(m0), "r"(m1), "r"(m2), "r"(m3)
+// Ordinary stores and loads.
+SLUICE_DEVICE void store_shared(SharedAddress address, float value) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory"); }
+SLUICE_DEVICE void store_shared(SharedAddress address, float first, float second) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(first), "f"(second) : "memory");
+}
+SLUICE_DEVICE void load_shared(SharedAddress address, float (&values)[2]) {
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(values[0]), "=f"(values[1]) : "r"(address) : "memory");
+}
+SLUICE_DEVICE void load_shared(SharedAddress address, float (&values)[4]) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(values[0]), "=f"(values[1]), "=f"(values[2]), "=f"(values[3])
+               : "r"(address)
                : "memory");
 }
-// The same, each matrix transposed on its way.
-SLUICE_DEVICE void store_matrices_transposed(void* row, std::uint32_t m0, std::uint32_t m1, std::uint32_t m2, std::uint32_t m3) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)), "r"(m0), "r"(m1), "r"(m2),
-               "r"(m3)
-               : "memory");
+
+// stmatrix: four or two 8x8 matrices of 16-bit elements, each transposed on its way or not; lanes 8i..8i+7 give the addresses of the rows
+// that matrix i becomes in shared memory.
+template <bool transposed>
+SLUICE_DEVICE void store_matrices(SharedAddress row, const std::uint32_t (&m)[4]) {
+  if constexpr (transposed)
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(m[0]), "r"(m[1]),
+                 "r"(m[2]), "r"(m[3])
+                 : "memory");
+  else
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(m[0]), "r"(m[1]), "r"(m[2]),
+                 "r"(m[3])
+                 : "memory");
+}
+template <bool transposed>
+SLUICE_DEVICE void store_matrices(SharedAddress row, const std::uint32_t (&m)[2]) {
+  if constexpr (transposed)
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(m[0]), "r"(m[1]) : "memory");
+  else
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(m[0]), "r"(m[1]) : "memory");
 }
 
 }  // namespace sluice::arch

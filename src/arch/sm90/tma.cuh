@@ -28,7 +28,10 @@ SLUICE_DEVICE void prefetch_tensor_map(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-SLUICE_DEVICE std::uint32_t shared_address(const void* pointer) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer)); }
+// A place in this CTA's shared memory, in the 32 bits that instructions take. Address arithmetic belongs here rather than on pointers,
+// which cost 64-bit registers (and ptxas 13.0 once miscompiled an epilogue that turned such pointers by exclusive or).
+using SharedAddress = std::uint32_t;
+SLUICE_DEVICE SharedAddress shared_address(const void* pointer) { return static_cast<SharedAddress>(__cvta_generic_to_shared(pointer)); }
 
 // Fetches a box into this CTA's shared memory; `barrier` receives its bytes. What lies outside the tensor arrives as zeros.
 SLUICE_DEVICE void tma_load(void* destination, const TensorMap& map, TensorCoordinates at, Barrier* barrier, CachePolicy policy) {
@@ -51,9 +54,10 @@ SLUICE_DEVICE void tma_load_multicast(void* destination, const TensorMap& map, T
 }
 
 // Writes a box; what lies outside the tensor is dropped. Belongs to the calling thread's open bulk group.
-SLUICE_DEVICE void tma_store(const TensorMap& map, TensorCoordinates at, const void* source) {
-  const std::int32_t coordinates[3] = {at.inner, at.outer, at.batch};
-  cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_global, cuda::ptx::space_shared, &map, coordinates, source);
+SLUICE_DEVICE void tma_store(const TensorMap& map, TensorCoordinates at, SharedAddress source) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map), "r"(at.inner), "r"(at.outer),
+               "r"(at.batch), "r"(source)
+               : "memory");
 }
 
 SLUICE_DEVICE void bulk_commit() { cuda::ptx::cp_async_bulk_commit_group(); }

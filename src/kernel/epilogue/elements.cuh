@@ -38,39 +38,39 @@ struct Element<DataType::fp32> {
   static SLUICE_DEVICE float to_float(Type x) { return x; }
 };
 
-// Four neighbouring elements of C, D or bias, in one access where they are aligned.
-template <DataType type>
-struct Quad {
+// `size` neighbouring elements of C, D or bias, in one access where they are aligned.
+template <DataType type, int size>
+struct Neighbours {
   using E = Element<type>;
-  struct alignas(4 * sizeof(typename E::Type)) Packed {
-    typename E::Type e[4];
+  struct alignas(size * sizeof(typename E::Type)) Packed {
+    typename E::Type e[size];
   };
 
   // x += factor * source[0 .. count)
-  static SLUICE_DEVICE void add(float (&x)[4], float factor, const void* base, std::int64_t offset, int count, bool aligned) {
+  static SLUICE_DEVICE void add(float (&x)[size], float factor, const void* base, std::int64_t offset, int count, bool aligned) {
     const typename E::Type* source = static_cast<const typename E::Type*>(base) + offset;
     Packed values{};
-    if (count == 4 && aligned) {
+    if (count == size && aligned) {
       values = *reinterpret_cast<const Packed*>(source);
     } else {
       SLUICE_UNROLL
-      for (int i = 0; i < 4; ++i)
+      for (int i = 0; i < size; ++i)
         if (i < count) values.e[i] = source[i];
     }
     SLUICE_UNROLL
-    for (int i = 0; i < 4; ++i) x[i] += factor * E::to_float(values.e[i]);
+    for (int i = 0; i < size; ++i) x[i] += factor * E::to_float(values.e[i]);
   }
 
-  static SLUICE_DEVICE void store(const float (&x)[4], void* base, std::int64_t offset, int count, bool aligned) {
+  static SLUICE_DEVICE void store(const float (&x)[size], void* base, std::int64_t offset, int count, bool aligned) {
     typename E::Type* target = static_cast<typename E::Type*>(base) + offset;
     Packed values;
     SLUICE_UNROLL
-    for (int i = 0; i < 4; ++i) values.e[i] = E::from_float(x[i]);
-    if (count == 4 && aligned) {
+    for (int i = 0; i < size; ++i) values.e[i] = E::from_float(x[i]);
+    if (count == size && aligned) {
       *reinterpret_cast<Packed*>(target) = values;
     } else {
       SLUICE_UNROLL
-      for (int i = 0; i < 4; ++i)
+      for (int i = 0; i < size; ++i)
         if (i < count) target[i] = values.e[i];
     }
   }
@@ -100,25 +100,26 @@ SLUICE_DEVICE float activate(float x, Activation activation) {
   return x;
 }
 
-// D[m, n .. n + 3] from alpha A B: C, bias, activation, rounding.
-SLUICE_DEVICE void finish_four(const EpilogueParams& params, int m, int n, int batch, float4 sum) {
-  float x[4] = {sum.x, sum.y, sum.z, sum.w};
-  const int count = params.n - n < 4 ? params.n - n : 4;
+// D[m, n .. n + size) from alpha A B: C, bias, activation, rounding.
+template <int size>
+SLUICE_DEVICE void finish_elements(const EpilogueParams& params, int m, int n, int batch, float (&x)[size]) {
+  const int count = params.n - n < size ? params.n - n : size;
   with_data_type(params.type_d, [&]<DataType type>() {
+    using Group = Neighbours<type, size>;
     if (params.beta != 0.0f)
-      Quad<type>::add(x, params.beta, params.c, batch * params.batch_stride_c_elems + m * params.ldc_elems + n, count, params.aligned_c);
+      Group::add(x, params.beta, params.c, batch * params.batch_stride_c_elems + m * params.ldc_elems + n, count, params.aligned_c);
     if (params.bias_kind == Bias::per_row) {
       const float bias = Element<type>::to_float(static_cast<const typename Element<type>::Type*>(params.bias)[m]);
       SLUICE_UNROLL
       for (float& value : x) value += bias;
     } else if (params.bias_kind == Bias::per_column) {
-      Quad<type>::add(x, 1.0f, params.bias, n, count, params.aligned_bias);
+      Group::add(x, 1.0f, params.bias, n, count, params.aligned_bias);
     }
   });
   SLUICE_UNROLL
   for (float& value : x) value = activate(value, params.activation);
   with_data_type(params.type_d, [&]<DataType type>() {
-    Quad<type>::store(x, params.d, batch * params.batch_stride_d_elems + m * params.ldd_elems + n, count, params.aligned_d);
+    Neighbours<type, size>::store(x, params.d, batch * params.batch_stride_d_elems + m * params.ldd_elems + n, count, params.aligned_d);
   });
 }
 

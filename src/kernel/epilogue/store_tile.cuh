@@ -1,6 +1,6 @@
 // From the accumulators of one warpgroup to D.
 //
-// The warpgroup hands out its tile in chunks: 64 rows of P by chunk_q columns of Q, one staging buffer each, a ring of them. In a buffer a
+// The warpgroup hands out its tile in chunks (StoreChunks), one staging buffer each, a ring of them. In a buffer a
 // chunk lies as a box of D: rows of at most 128 bytes, swizzled, so that neither the writing threads nor the readers meet bank conflicts.
 // With OperandOrder::columns_of_b the fragments hold D transposed, and are turned on their way into the buffer.
 #pragma once
@@ -15,7 +15,7 @@ class TileStore {
  public:
   // warpgroup: of the consumers. first_block: which 64 rows of P it begins with inside the tile. `buffers` are its own.
   SLUICE_DEVICE TileStore(const EpilogueParams& params, std::byte* buffers, int warpgroup, int first_block)
-      : params_(params), buffers_(buffers), barrier_id_(kFirstBarrier + warpgroup), first_block_(first_block) {}
+      : params_(params), buffers_(arch::shared_address(buffers)), barrier_id_(kFirstBarrier + warpgroup), first_block_(first_block) {}
 
   static SLUICE_DEVICE void prefetch(const EpilogueParams& params) {
     if (params.path == StorePath::copy_engine) arch::prefetch_tensor_map(params.map_d);
@@ -23,11 +23,11 @@ class TileStore {
 
   SLUICE_DEVICE void store(const Accumulators<config>& sums, const WorkTile& tile) {
     if (params_.path == StorePath::elementwise || params_.type_d == DataType::fp32)
-      store_chunks<DataType::fp32>(sums, tile);
+      store_chunks_of<DataType::fp32>(sums, tile);
     else if (params_.type_d == DataType::bf16)
-      store_chunks<DataType::bf16>(sums, tile);
+      store_chunks_of<DataType::bf16>(sums, tile);
     else
-      store_chunks<DataType::fp16>(sums, tile);
+      store_chunks_of<DataType::fp16>(sums, tile);
   }
 
   // Before the CTA ends: the copy engine must have read the buffers.
@@ -58,61 +58,86 @@ class TileStore {
 
   // `staged` is the type in the staging buffers: D's, or fp32 when single elements remain to be finished.
   template <DataType staged>
-  SLUICE_DEVICE void store_chunks(const Accumulators<config>& sums, const WorkTile& tile) {
-    constexpr int kWidth = chunk_q(config, size_bytes(staged));
-    constexpr int kChunksPerBlock = tile_q(config) / kWidth;
+  SLUICE_DEVICE void store_chunks_of(const Accumulators<config>& sums, const WorkTile& tile) {
+    constexpr StoreChunks kChunks = store_chunks(config, size_bytes(staged));
+    constexpr int kPerBlock = kChunks.count + (kChunks.rest > 0 ? 1 : 0);
     // A loop that stays a loop, so that what follows the fragments' code exists once. Registers need indices known to the compiler: inside,
     // the chunk is found by comparison.
     SLUICE_NO_UNROLL
-    for (int chunk = 0; chunk < kBlocks * kChunksPerBlock; ++chunk) {
-      std::byte* buffer = next_buffer();
+    for (int chunk = 0; chunk < kBlocks * kPerBlock; ++chunk) {
+      const arch::SharedAddress buffer = next_buffer();
       if (is_storing_thread()) arch::bulk_wait_read<kBuffers - 1>();  // the buffer's last box has left
       sync_warpgroup();
       SLUICE_UNROLL
-      for (int i = 0; i < kBlocks * kChunksPerBlock; ++i)
-        if (i == chunk) write_chunk<staged, kWidth>(sums.values[i / kChunksPerBlock], i % kChunksPerBlock * kWidth, buffer);
+      for (int i = 0; i < kBlocks * kPerBlock; ++i) {
+        if (i != chunk) continue;
+        if (i % kPerBlock < kChunks.count)
+          write_boxes<staged, kChunks.width, 1>(sums.values[i / kPerBlock], i % kPerBlock * kChunks.width, buffer);
+        else if constexpr (kChunks.rest > 0)
+          write_boxes<staged, kChunks.rest_box, kChunks.rest / kChunks.rest_box>(sums.values[i / kPerBlock], kChunks.count * kChunks.width, buffer);
+      }
       arch::fence_shared_for_async();
       sync_warpgroup();
-      const Corner at = corner(tile, chunk / kChunksPerBlock, chunk % kChunksPerBlock * kWidth);
-      bool done = false;
-      if constexpr (staged == DataType::fp32) {
-        done = params_.path == StorePath::elementwise;
-        if (done) finish_elements<kWidth>(at, buffer);
-      }
-      if (!done && is_storing_thread()) {
-        store_box<staged, kWidth>(at, buffer);
-        arch::bulk_commit();
+      const Corner at = corner(tile, chunk / kPerBlock, chunk % kPerBlock * kChunks.width);
+      if (chunk % kPerBlock < kChunks.count)
+        send_boxes<staged, kChunks.width, 1>(params_.map_d, at, buffer);
+      else if constexpr (kChunks.rest > 0)
+        send_boxes<staged, kChunks.rest_box, kChunks.rest / kChunks.rest_box>(params_.map_d_rest, at, buffer);
+    }
+  }
+
+  template <DataType staged, int width>
+  static constexpr int kBoxBytes = kWgmmaRows * width * size_bytes(staged);
+
+  template <DataType staged, int width, int boxes>
+  SLUICE_DEVICE void write_boxes(const float (&values)[Accumulators<config>::kPerBlock], int first_q, arch::SharedAddress buffer) const {
+    SLUICE_UNROLL
+    for (int box = 0; box < boxes; ++box) write_box<staged, width>(values, first_q + box * width, buffer + box * kBoxBytes<staged, width>);
+  }
+
+  template <DataType staged, int width, int boxes>
+  SLUICE_DEVICE void send_boxes(const arch::TensorMap& map, Corner at, arch::SharedAddress buffer) const {
+    static_assert(boxes == 1 || !kTransposed, "boxes lie side by side along the columns of D");
+    if constexpr (staged == DataType::fp32) {
+      if (params_.path == StorePath::elementwise) {
+        for (int box = 0; box < boxes; ++box)
+          finish_box<width>({at.m, at.n + box * width, at.batch}, buffer + box * kBoxBytes<staged, width>);
+        return;
       }
     }
+    if (!is_storing_thread()) return;
+    for (int box = 0; box < boxes; ++box)
+      store_box<staged, width>(map, {at.m, at.n + box * width, at.batch}, buffer + box * kBoxBytes<staged, width>);
+    arch::bulk_commit();
   }
 
   // Swapped fp32: 64 columns of D are two boxes of 128-byte rows.
   template <DataType type, int width>
-  SLUICE_DEVICE void store_box(Corner at, const std::byte* buffer) const {
-    arch::tma_store(params_.map_d, {at.n, at.m, at.batch}, buffer);
+  static SLUICE_DEVICE void store_box(const arch::TensorMap& map, Corner at, arch::SharedAddress buffer) {
+    arch::tma_store(map, {at.n, at.m, at.batch}, buffer);
     if constexpr (kTransposed && type == DataType::fp32)
-      arch::tma_store(params_.map_d, {at.n + kWgmmaRows / 2, at.m, at.batch}, buffer + width * kSwizzleBytes);
+      arch::tma_store(map, {at.n + kWgmmaRows / 2, at.m, at.batch}, buffer + width * kSwizzleBytes);
   }
 
-  SLUICE_DEVICE std::byte* next_buffer() {
-    std::byte* buffer = buffers_ + next_ * staging_buffer_bytes(config);
+  SLUICE_DEVICE arch::SharedAddress next_buffer() {
+    const arch::SharedAddress buffer = buffers_ + next_ * staging_buffer_bytes(config);
     next_ = next_ + 1 == kBuffers ? 0 : next_ + 1;
     return buffer;
   }
 
   // Byte offset of a 16-byte packet in a box whose rows are `row_bytes` long, swizzled as a tensor map of that inner extent swizzles:
-  // the 128-byte line's number, taken modulo the packets of a row, turns the packet's.
+  // the 128-byte line's number, taken modulo the packets of a row, turns the packet's. (Rows of one packet lie as they are.)
   template <int row_bytes>
-  static SLUICE_DEVICE int packet_offset(int row, int packet) {
+  static SLUICE_DEVICE std::uint32_t packet_offset(int row, int packet) {
     constexpr int kRowsPerLine = kSwizzleBytes / row_bytes;
     constexpr int kPackets = row_bytes / 16;
-    return row * row_bytes + ((packet ^ (row / kRowsPerLine % kPackets)) * 16);
+    return static_cast<std::uint32_t>(row * row_bytes + (packet ^ (row / kRowsPerLine % kPackets)) * 16);
   }
 
-  // Columns [first_q, first_q + width) of one block's fragments into a buffer. In a fragment, warp w holds rows 16 w to 16 w + 15 of P;
+  // Columns [first_q, first_q + width) of one block's fragments into a box. In a fragment, warp w holds rows 16 w to 16 w + 15 of P;
   // values 4 j to 4 j + 3 of a lane are columns 8 j + 2 (lane % 4) + {0, 1} of rows lane / 4 and lane / 4 + 8.
   template <DataType type, int width>
-  SLUICE_DEVICE void write_chunk(const float (&values)[Accumulators<config>::kPerBlock], int first_q, std::byte* buffer) const {
+  SLUICE_DEVICE void write_box(const float (&values)[Accumulators<config>::kPerBlock], int first_q, arch::SharedAddress buffer) const {
     const int warp = arch::thread_in_warpgroup() / 32, lane = arch::lane();
     // Without this the compiler computes the results of all chunks before the first is written, and runs out of registers.
     const float alpha = arch::opaque(params_.alpha);
@@ -125,66 +150,59 @@ class TileStore {
           const float low = alpha * values[first_q / 2 + 4 * j + 2 * half];
           const float high = alpha * values[first_q / 2 + 4 * j + 2 * half + 1];
           if constexpr (kTransposed) {
-            *fp32_in_box<width>(buffer, q, p) = low;
-            *fp32_in_box<width>(buffer, q + 1, p) = high;
+            arch::store_shared(fp32_in_box<width>(buffer, q, p), low);
+            arch::store_shared(fp32_in_box<width>(buffer, q + 1, p), high);
           } else {
-            float2* both = reinterpret_cast<float2*>(buffer + packet_offset<width * 4>(p, q / 4) + q % 4 * 4);
-            *both = make_float2(low, high);
+            arch::store_shared(fp32_in_box<width>(buffer, p, q), low, high);
           }
         }
       }
     } else {
       // Lane 8 i + r gives the address of row r of matrix i: matrices 0 and 1 are 8 columns of Q by 16 rows of P, 2 and 3 the next 8 columns.
-      const int p_matrix = 2 * warp + lane / 8 % 2, q_matrix = lane / 16, row = lane % 8;
-      std::byte* const start = buffer + (kTransposed ? packet_offset<kSwizzleBytes>(q_matrix * 8 + row, p_matrix)
+      constexpr int kMatrices = width == 8 ? 2 : 4;
+      const int p_matrix = 2 * warp + lane / 8 % 2, q_matrix = lane / 16 % (kMatrices / 2), row = lane % 8;
+      const arch::SharedAddress start = buffer + (kTransposed ? packet_offset<kSwizzleBytes>(q_matrix * 8 + row, p_matrix)
                                                      : packet_offset<width * 2>(p_matrix * 8 + row, q_matrix));
       SLUICE_UNROLL
-      for (int j = 0; j < width / 8; j += 2) {
-        std::uint32_t matrices[4];
+      for (int j = 0; j < width / 8; j += kMatrices / 2) {
+        std::uint32_t matrices[kMatrices];
         SLUICE_UNROLL
-        for (int i = 0; i < 4; ++i) {
+        for (int i = 0; i < kMatrices; ++i) {
           const float* pair = &values[first_q / 2 + 4 * j + 2 * i];
           matrices[i] = Element<type>::pack(alpha * pair[0], alpha * pair[1]);
         }
-        if constexpr (kTransposed)
-          arch::store_matrices_transposed(start + j * 8 * kSwizzleBytes, matrices[0], matrices[1], matrices[2], matrices[3]);
-        else  // the swizzle is an exclusive or of address bits, and so is a step of an even number of packets
-          arch::store_matrices(xor_address(start, j * 16), matrices[0], matrices[1], matrices[2], matrices[3]);
+        // Transposed, 8 columns of Q are 8 whole rows. Otherwise a step of an even number of packets, like the swizzle, is an exclusive or.
+        arch::store_matrices<kTransposed>(kTransposed ? start + j * 8 * kSwizzleBytes : start ^ (j * 16), matrices);
       }
     }
   }
 
-  static SLUICE_DEVICE std::byte* xor_address(std::byte* address, int bits) {
-    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) ^ static_cast<std::uintptr_t>(bits));
-  }
-
-  // Swapped fp32 chunks: row m of the box, column n of 64, in two halves of 32 columns.
+  // Where an fp32 box holds element (row, column) of its part of D. Swapped boxes have 64 columns, in two halves of 32.
   template <int width>
-  static SLUICE_DEVICE float* fp32_in_box(std::byte* buffer, int m, int n) {
-    return reinterpret_cast<float*>(buffer + n / 32 * (width * kSwizzleBytes) + packet_offset<kSwizzleBytes>(m, n % 32 / 4) + n % 4 * 4);
+  static SLUICE_DEVICE arch::SharedAddress fp32_in_box(arch::SharedAddress buffer, int row, int column) {
+    if constexpr (kTransposed)
+      return buffer + column / 32 * (width * kSwizzleBytes) + packet_offset<kSwizzleBytes>(row, column % 32 / 4) + column % 4 * 4;
+    else
+      return buffer + packet_offset<width * 4>(row, column / 4) + column % 4 * 4;
   }
-
-  // Four neighbouring elements of a row of D at a time: alpha is applied already.
+  // A few neighbouring elements of a row of D at a time: alpha is applied already. Four, unless the accumulators leave too few registers.
   template <int width>
-  SLUICE_DEVICE void finish_elements(Corner at, std::byte* buffer) const {
+  SLUICE_DEVICE void finish_box(Corner at, arch::SharedAddress buffer) const {
+    constexpr int kGroup = accumulators_per_thread(config) > 176 ? 2 : 4;
     constexpr int kRows = kTransposed ? width : kWgmmaRows;
-    constexpr int kQuadsPerRow = (kTransposed ? kWgmmaRows : width) / 4;
+    constexpr int kGroupsPerRow = (kTransposed ? kWgmmaRows : width) / kGroup;
     SLUICE_NO_UNROLL
-    for (int i = arch::thread_in_warpgroup(); i < kRows * kQuadsPerRow; i += kWarpgroupThreads) {
-      const int row = i / kQuadsPerRow, column = i % kQuadsPerRow * 4;
-      const int m = at.m + row, n = at.n + column;
-      if (m >= params_.m || n >= params_.n) continue;
-      float4 sum;
-      if constexpr (kTransposed)
-        sum = *reinterpret_cast<const float4*>(fp32_in_box<width>(buffer, row, column));
-      else
-        sum = *reinterpret_cast<const float4*>(buffer + packet_offset<width * 4>(row, column / 4));
-      finish_four(params_, m, n, at.batch, sum);
+    for (int i = arch::thread_in_warpgroup(); i < kRows * kGroupsPerRow; i += kWarpgroupThreads) {
+      const int row = i / kGroupsPerRow, column = i % kGroupsPerRow * kGroup;
+      if (at.m + row >= params_.m || at.n + column >= params_.n) continue;
+      float sums[kGroup];
+      arch::load_shared(fp32_in_box<width>(buffer, row, column), sums);
+      finish_elements(params_, at.m + row, at.n + column, at.batch, sums);
     }
   }
 
   const EpilogueParams& params_;
-  std::byte* buffers_;
+  arch::SharedAddress buffers_;
   int barrier_id_;
   int first_block_;
   int next_ = 0;  // staging buffer
