@@ -18,7 +18,7 @@ target_include_directories(sluice_public INTERFACE ${PROJECT_SOURCE_DIR}/include
 # object library sluice_room_NAME that becomes part of libsluice.
 function(sluice_room name)
   cmake_parse_arguments(room "" "" "KNOWS;LINKS" ${ARGN})
-  set(patterns ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  set(patterns ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp ${PROJECT_SOURCE_DIR}/src/${name}/calibration/*.cpp)
   if(SLUICE_CUDA)
     list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${name}/*.cu)
   endif()

@@ -18,7 +18,7 @@
 namespace sluice {
 
 // Predicted time of one launch, in microseconds. The parts say what it is made of: `total_us` is
-// launch + max(matrix, hbm, l2) + ramp + exposed_epilogue.
+// launch + ramp + exposed_epilogue + what matrix, hbm and l2 come to when they overlap: (matrix^e + hbm^e + l2^e)^(1/e), e about 3.
 struct PredictedTime {
   double launch_us = 0;            // launch, ramp up and drain
   double matrix_us = 0;            // tensor cores of the busiest SM, padding and idle waves included

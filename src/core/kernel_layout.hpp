@@ -98,21 +98,23 @@ struct SharedMemoryLayout {
 };
 
 // Room for a whole tile in the staging buffers lets the epilogue end without waiting for the copy engine, but a ring of under four
-// stages no longer covers the latency of memory: staging gives way first.
+// stages no longer covers the latency of memory: staging gives way where that makes the ring longer.
 constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
-  constexpr int kEnoughStages = 4;
+  constexpr int kEnoughStages = 4, kMostStagingBuffers = 4, kFewestToOverlap = 2;
   const StoreChunks per_block = store_chunks(c, 2);
   const int chunks = blocks_per_warpgroup(c) * (per_block.count + (per_block.rest > 0 ? 1 : 0));
-  SharedMemoryLayout layout{.stage_bytes = stage_bytes(c)};
-  for (layout.staging_buffers = chunks < 4 ? (chunks < 2 ? 2 : chunks) : 4;; layout.staging_buffers /= 2) {
-    const int staging = layout.staging_buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);
+  const int wanted = chunks < kFewestToOverlap ? kFewestToOverlap : chunks < kMostStagingBuffers ? chunks : kMostStagingBuffers;
+  SharedMemoryLayout best;
+  for (int buffers = wanted; buffers >= 1 && best.stages < kEnoughStages; buffers /= 2) {
+    const int staging = buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);
     const int ring = shared_memory_limit_bytes(c) - staging - 2 * kMostStages * kBarrierBytes;
-    layout.stages = ring / layout.stage_bytes < kMostStages ? ring / layout.stage_bytes : kMostStages;
-    layout.staging_offset = layout.stages * layout.stage_bytes;
-    layout.barrier_offset = layout.staging_offset + staging;
-    layout.total_bytes = layout.barrier_offset + 2 * layout.stages * kBarrierBytes;
-    if (layout.stages >= kEnoughStages || layout.staging_buffers <= 2) return layout;
+    const int stages = ring / stage_bytes(c) < kMostStages ? ring / stage_bytes(c) : kMostStages;
+    if (stages <= best.stages) continue;
+    best = {.stages = stages, .stage_bytes = stage_bytes(c), .staging_buffers = buffers, .staging_offset = stages * stage_bytes(c)};
+    best.barrier_offset = best.staging_offset + staging;
+    best.total_bytes = best.barrier_offset + 2 * stages * kBarrierBytes;
   }
+  return best;
 }
 
 }  // namespace sluice

@@ -5,55 +5,93 @@
 
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
+#include "planner/calibration/calibration.hpp"
 #include "scheduler/tile_order.hpp"
 
 namespace sluice {
 namespace {
 
-double ceil_div(double a, double b) { return std::ceil(a / b); }
+// Cycles that a wgmma of 64 rows by q columns by 16 elements of K takes at the tensor cores' rate, or at the 128 bytes a cycle with which
+// shared memory hands out P (64 rows of 32 bytes) and Q, whichever is more.
+double wgmma_cycles(const DeviceSpec& device, int q) {
+  constexpr double kSharedMemoryBytesPerClk = 128, kDepth = 16;
+  const double multiply = 2.0 * kWgmmaRows * q * kDepth / device.flops_per_clk_per_sm;
+  const double read = (kWgmmaRows + q) * kDepth * 2 / kSharedMemoryBytesPerClk;
+  return std::max(multiply, read);
+}
 
-// Cycles the tensor cores of an SM need for one k-tile of a work tile. Below 32 columns of Q the issue of a wgmma and the read of P
-// from shared memory (64 rows x 32 bytes at 128 bytes a cycle) cost more than the multiplication.
-double cycles_per_k_tile(const DeviceSpec& device, const KernelConfig& kernel) {
-  const double q = std::max(tile_q(kernel), 32);
-  return 2.0 * tile_p(kernel) * q * kernel.tile_k / device.flops_per_clk_per_sm;
+// Times that overlap, but not perfectly: between their maximum and their sum.
+double overlap(std::initializer_list<double> parts, double exponent) {
+  double sum = 0;
+  for (double part : parts) sum += std::pow(part, exponent);
+  return std::pow(sum, 1 / exponent);
+}
+
+double stage_overhead_clk(const Calibration& c, const KernelConfig& kernel) {
+  if (kernel.schedule == KernelSchedule::pingpong) return c.stage_overhead_clk_pingpong;
+  return consumer_warpgroups(kernel) == 1 ? c.stage_overhead_clk_one_consumer : c.stage_overhead_clk_cooperative;
+}
+
+// What one CTA costs its SM over a work tile: the multiplications with and without what surrounds them, and the bytes coming in.
+struct TileCycles {
+  double multiply = 0;
+  double compute = 0;
+  double ingest = 0;
+};
+TileCycles tile_cycles(const Calibration& c, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles) {
+  constexpr double kDepth = 16;
+  const double steps = k_tiles * kernel.tile_k / kDepth;
+  TileCycles cycles;
+  cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, tile_q(kernel)) * c.matrix_cycles_factor;
+  cycles.compute = cycles.multiply + k_tiles * stage_overhead_clk(c, kernel);
+  cycles.ingest = k_tiles * stage_bytes(kernel) / c.ingest_bytes_per_clk_per_sm;
+  return cycles;
 }
 
 }  // namespace
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers) {
-  PredictedTime t;
-  const double clocks_per_us = device.clock_ghz * 1e3;
-  const double ctas = cluster_size(kernel);
-  const double tiles = cluster_tiles(s);
-  // Clusters computing at once. Further ones, resident on the same SMs or waiting for one to leave, share the tensor cores with them.
-  const double units = std::min(static_cast<double>(workers) / workers_per_cta(kernel), static_cast<double>(cluster_places(device, kernel)));
-  const double k_tiles = s.k_tiles;
+  const Calibration& c = hopper_calibration();
+  const double clocks_per_us = device.clock_ghz * 1e3, factor = kernel_factor(kernel);
+  const double cluster = cluster_size(kernel), tiles = cluster_tiles(s), k_tiles = s.k_tiles;
+  const double places = cluster_places(device, kernel);
+  // Pingpong's two workers share one set of tensor cores: rounds are counted in tiles of a CTA, whoever computes them.
+  const double units = std::min(static_cast<double>(workers) / workers_per_cta(kernel), places * kernel.ctas_per_sm);
+  const double rounds = std::ceil(tiles / units);
 
-  // Pingpong's two workers share one set of tensor cores: a CTA's rounds are counted in single tiles.
-  const double rounds = ceil_div(tiles, units);
+  PredictedTime t;
   t.waves = tiles / units;
-  t.busy_share = tiles * ctas / (rounds * device.sm_count);
+  t.busy_share = tiles * cluster / (std::ceil(tiles / std::min(units, places)) * device.sm_count);
   t.useful_share = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.batch) /
                    (static_cast<double>(s.tiles_m) * kernel.tile_m * s.tiles_n * kernel.tile_n * s.groups);
-  const double tile_us = k_tiles * cycles_per_k_tile(device, kernel) / clocks_per_us;
-  t.matrix_us = rounds * tile_us;
+
+  const TileCycles tile = tile_cycles(c, device, kernel, k_tiles);
+  double sm_clk = rounds * overlap({tile.compute, tile.ingest}, c.overlap_exponent);
+  if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
+    sm_clk = std::max(std::ceil(tiles / places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
+  const double sm_us = sm_clk / clocks_per_us;
+  // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
+  const double power = c.throttle_factor * (1 / device.sustained_fraction - 1) * (1 - std::exp(-sm_us / c.throttle_us));
+  t.matrix_us = factor * sm_us * (1 + power * std::min(1.0, t.busy_share));
 
   const double ab = size_bytes(p.type_ab), d = size_bytes(p.type_d);
-  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = k_tiles > 0 ? static_cast<double>(p.k) : 0.0;
-  const double batch = static_cast<double>(p.batch);
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), batch = static_cast<double>(p.batch);
+  const double k = k_tiles > 0 ? static_cast<double>(p.k) : 0.0;
   const double reads_c = p.epilogue.beta != 0.0f ? 1 : 0;
-  const double output_bytes = m * n * batch * d;
-  t.hbm_us = ((m * k + k * n) * batch * ab + output_bytes * (1 + reads_c)) / (device.hbm_gb_per_s * 1e3);
-  const double fetched_per_cluster_k_tile = kernel.tile_k * ab * (kernel.tile_m * kernel.cluster_m + kernel.tile_n * kernel.cluster_n);
-  t.l2_us = (tiles * k_tiles * fetched_per_cluster_k_tile + output_bytes) / (device.l2_gb_per_s * 1e3);
+  const double input_bytes = (m * k + k * n) * batch * ab, output_bytes = m * n * batch * d * (1 + reads_c);
+  t.hbm_us = factor * (input_bytes + output_bytes) / (device.hbm_gb_per_s * c.hbm_factor * 1e3);
+  const double fetched = tiles * k_tiles * kernel.tile_k * ab * (kernel.tile_m * kernel.cluster_m + kernel.tile_n * kernel.cluster_n);
+  t.l2_us = factor * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
 
-  t.launch_us = device.launch_us;
-  t.ramp_us = 0.6;
-  const double epilogue_us = kernel.tile_m * kernel.tile_n * d / 16.0 / clocks_per_us;
-  const bool hidden = kernel.schedule == KernelSchedule::pingpong && epilogue_us < tile_us;
-  t.exposed_epilogue_us = hidden ? epilogue_us : rounds * epilogue_us * 0.5;
-  t.total_us = t.launch_us + std::max({t.matrix_us, t.hbm_us, t.l2_us}) + t.ramp_us + t.exposed_epilogue_us;
+  const double crowded = std::max(0.0, t.l2_us / std::max(t.matrix_us, 1e-9) - c.traffic_free_share);
+  t.matrix_us *= 1 + c.traffic_throttle_factor * (1 - std::exp(-sm_us / c.traffic_throttle_us)) * std::min(1.0, crowded);
+
+  t.launch_us = factor * device.launch_us * c.launch_factor;
+  t.ramp_us = factor * c.ramp_us;
+  const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
+  const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
+  t.exposed_epilogue_us = factor * store_us * (pingpong ? c.exposed_stores_pingpong : rounds * c.exposed_stores_cooperative);
+  t.total_us = t.launch_us + overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent) + t.ramp_us + t.exposed_epilogue_us;
   return t;
 }
 
