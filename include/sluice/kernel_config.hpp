@@ -29,9 +29,9 @@ struct KernelConfig {
   LoadPath load = LoadPath::tma;
   int tile_m = 0;  // work tile, in rows and columns of D
   int tile_n = 0;
-  int tile_k = 64;    // elements of K in a pipeline stage, a multiple of 64 (128 bytes)
-  int cluster_m = 1;  // CTAs of a cluster along M: they share tiles of B
-  int cluster_n = 1;  // along N: they share tiles of A
+  int tile_k = 64;      // elements of K in a pipeline stage, a multiple of 64 (128 bytes)
+  int cluster_m = 1;    // CTAs of a cluster along M: they share tiles of B
+  int cluster_n = 1;    // along N: they share tiles of A
   int ctas_per_sm = 1;  // that fit at once
 
   bool operator==(const KernelConfig&) const = default;

@@ -41,6 +41,7 @@ enum class CandidateVerdict : std::uint8_t {
   wrong_type,              // compiled for another type or layout
   needs_aligned_operands,  // tensor memory accelerator, but an operand is not 16-byte aligned
   cluster_does_not_fit,    // the device holds no such cluster
+  too_many_tiles,          // more than a schedule can count
   shared_memory,           // needs more than a CTA may have
   excluded_by_options,
 };

@@ -30,17 +30,16 @@ constexpr void for_each_kernel_of_line(F&& f) {
   each_layout.template operator()<DataType::fp16>();
 }
 
-#define SLUICE_KERNEL_CONFIG(schedule_, order_, load_, tile_m_, tile_n_, tile_k_, cluster_m_, cluster_n_, ctas_per_sm_)         \
-  ::sluice::KernelConfig {                                                                                                      \
-    .schedule = ::sluice::KernelSchedule::schedule_, .order = ::sluice::OperandOrder::order_, .load = ::sluice::LoadPath::load_, \
-    .tile_m = tile_m_, .tile_n = tile_n_, .tile_k = tile_k_, .cluster_m = cluster_m_, .cluster_n = cluster_n_,                  \
-    .ctas_per_sm = ctas_per_sm_                                                                                                 \
+#define SLUICE_KERNEL_CONFIG(schedule_, order_, load_, tile_m_, tile_n_, tile_k_, cluster_m_, cluster_n_, ctas_per_sm_)                    \
+  ::sluice::KernelConfig {                                                                                                                 \
+    .schedule = ::sluice::KernelSchedule::schedule_, .order = ::sluice::OperandOrder::order_, .load = ::sluice::LoadPath::load_,           \
+    .tile_m = tile_m_, .tile_n = tile_n_, .tile_k = tile_k_, .cluster_m = cluster_m_, .cluster_n = cluster_n_, .ctas_per_sm = ctas_per_sm_ \
   }
 
 template <class F>
 constexpr void for_each_kernel(F&& f) {
 #define SLUICE_KERNEL(layouts, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm) \
-  for_each_kernel_of_line<LayoutSet::layouts,                                               \
+  for_each_kernel_of_line<LayoutSet::layouts,                                                                    \
                           SLUICE_KERNEL_CONFIG(schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)>(f);
 #include "core/kernel_list.def"
 #undef SLUICE_KERNEL

@@ -11,7 +11,7 @@ namespace sluice {
 
 inline constexpr int kWarpgroupThreads = 128;
 inline constexpr int kWgmmaRows = 64;
-inline constexpr int kSharedMemoryPerSmBytes = 233472;   // compute capability 9.0
+inline constexpr int kSharedMemoryPerSmBytes = 233472;  // compute capability 9.0
 inline constexpr int kSharedMemoryPerCtaReservedBytes = 1024;
 inline constexpr int kSwizzleBytes = 128;
 inline constexpr int kBarrierBytes = 8;

@@ -42,11 +42,12 @@ constexpr Names<Rasterization, 2> kRasters{{{Rasterization::along_m, "along-m"},
 constexpr Names<KernelSchedule, 2> kKernelSchedules{{{KernelSchedule::cooperative, "cooperative"}, {KernelSchedule::pingpong, "pingpong"}}};
 constexpr Names<OperandOrder, 2> kOperandOrders{{{OperandOrder::rows_of_a, "rows-of-a"}, {OperandOrder::columns_of_b, "columns-of-b"}}};
 constexpr Names<LoadPath, 2> kLoadPaths{{{LoadPath::tma, "tma"}, {LoadPath::threads, "threads"}}};
-constexpr Names<CandidateVerdict, 7> kVerdicts{{{CandidateVerdict::chosen, "chosen"},
+constexpr Names<CandidateVerdict, 8> kVerdicts{{{CandidateVerdict::chosen, "chosen"},
                                                 {CandidateVerdict::slower, "slower"},
                                                 {CandidateVerdict::wrong_type, "wrong-type"},
                                                 {CandidateVerdict::needs_aligned_operands, "needs-aligned-operands"},
                                                 {CandidateVerdict::cluster_does_not_fit, "cluster-does-not-fit"},
+                                                {CandidateVerdict::too_many_tiles, "too-many-tiles"},
                                                 {CandidateVerdict::shared_memory, "shared-memory"},
                                                 {CandidateVerdict::excluded_by_options, "excluded-by-options"}}};
 constexpr Names<ErrorCode, 12> kErrors{{{ErrorCode::invalid_argument, "invalid argument"},

@@ -116,8 +116,8 @@ class GemmKernel {
     output.finish();
   }
 
-  // Pingpong: the tensor cores belong to one consumer at a time, in the order of the tiles. Whoever has issued his last wgmma passes them on,
-  // and writes out while the other computes.
+  // Pingpong: the tensor cores belong to one consumer at a time, in the order of the tiles. Whoever has issued his last wgmma passes them
+  // on, and writes out while the other computes.
   static SLUICE_DEVICE void wait_for_turn(int worker) { arch::named_barrier_sync(kFirstTurnBarrier + worker, 2 * kWarpgroupThreads); }
   static SLUICE_DEVICE void give_turn(int worker) { arch::named_barrier_arrive(kFirstTurnBarrier + worker, 2 * kWarpgroupThreads); }
 

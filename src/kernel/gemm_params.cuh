@@ -12,13 +12,13 @@ namespace sluice {
 
 // One operand, as both load paths see it.
 struct OperandParams {
-  arch::TensorMap map;           // LoadPath::tma
+  arch::TensorMap map;  // LoadPath::tma
   arch::CachePolicy policy;
-  const void* data;              // LoadPath::threads
+  const void* data;  // LoadPath::threads
   std::int64_t leading_elems;
   std::int64_t batch_stride_elems;
-  std::int32_t vectors;          // rows of A or columns of B
-  std::int32_t batch_step;       // 1, or 0 when one matrix serves the whole batch
+  std::int32_t vectors;     // rows of A or columns of B
+  std::int32_t batch_step;  // 1, or 0 when one matrix serves the whole batch
 };
 
 struct MainloopParams {

@@ -8,6 +8,7 @@
 #include "kernel/gemm_kernel.cuh"
 #include "kernel/kernel_entry.hpp"
 
+// clang-format off
 #define SLUICE_GEMM_ENTRY(name, type, letters, layout_index, ...)                                                                     \
   extern "C" SLUICE_KERNEL_ENTRY(::sluice::threads_per_cta(SLUICE_KERNEL_CONFIG(__VA_ARGS__)), SLUICE_KERNEL_CONFIG(__VA_ARGS__).ctas_per_sm)                                        \
       sluice_gemm_##type##_##letters##_##name(SLUICE_KERNEL_PARAMETER ::sluice::GemmParams params) {                                  \
@@ -30,3 +31,4 @@
                                 load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)                                                          \
   SLUICE_GEMM_LAYOUTS_##layouts(schedule##_##order##_##load##_##tile_m##x##tile_n##x##tile_k##_c##cluster_m##x##cluster_n##_x##ctas_per_sm, fp16, schedule, order, \
                                 load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)
+// clang-format on

@@ -32,9 +32,7 @@ class Pipeline {
   using Position = RingPosition<kLayout.stages>;
 
   SLUICE_DEVICE explicit Pipeline(std::byte* shared)
-      : shared_(shared),
-        full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)),
-        empty_(full_ + kLayout.stages) {}
+      : shared_(shared), full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)), empty_(full_ + kLayout.stages) {}
 
   // By one thread, before the barrier that lets the roles begin.
   SLUICE_DEVICE void init() {

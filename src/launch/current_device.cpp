@@ -25,7 +25,8 @@ Result<int> clusters_of_two() {
     if (cluster_size(config) != 2) continue;
     const void* kernel = find_gemm_kernel(config);
     const int bytes = shared_memory_layout(config).total_bytes;
-    if (Status s = cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "cudaFuncSetAttribute"); !s)
+    if (Status s = cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "cudaFuncSetAttribute");
+        !s)
       return s.error();
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
@@ -37,7 +38,8 @@ Result<int> clusters_of_two() {
     launch.attrs = &attribute;
     launch.numAttrs = 1;
     int clusters = 0;
-    if (Status s = cuda_status(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch), "cudaOccupancyMaxActiveClusters"); !s) return s.error();
+    if (Status s = cuda_status(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch), "cudaOccupancyMaxActiveClusters"); !s)
+      return s.error();
     return clusters;
   }
   return 0;
@@ -53,8 +55,8 @@ Result<DeviceSpec> current_device() {
   cudaDeviceProp properties{};
   if (Status s = cuda_status(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties"); !s) return s.error();
   if (properties.major != 9 || properties.minor != 0)
-    return Error{ErrorCode::wrong_device, std::string(properties.name) + " has compute capability " + std::to_string(properties.major) + "." +
-                                              std::to_string(properties.minor) + "; the kernels need 9.0 (Hopper)"};
+    return Error{ErrorCode::wrong_device, std::string(properties.name) + " has compute capability " + std::to_string(properties.major) +
+                                              "." + std::to_string(properties.minor) + "; the kernels need 9.0 (Hopper)"};
   Result<DeviceSpec> spec = find_device(resembling(properties.name, properties.multiProcessorCount));
   if (!spec) return spec;
   const Result<int> clusters = clusters_of_two();

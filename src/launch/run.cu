@@ -22,8 +22,8 @@ struct OperandView {
   std::int64_t leading_elems;
   std::int64_t batch_stride_elems;
   int tile_vectors;
-  int sharers;       // CTAs of a cluster that load a slice each
-  int other_tiles;   // how often each byte is fetched
+  int sharers;      // CTAs of a cluster that load a slice each
+  int other_tiles;  // how often each byte is fetched
 };
 
 // A byte fetched by one tile only would push others' operands out of L2 for nothing.
@@ -61,11 +61,23 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, MainloopP
   const GemmProblem& p = plan.problem;
   const KernelConfig& kernel = plan.kernel;
   const bool swap = swapped(kernel);
-  const OperandView a{.name = "A", .data = arguments.a, .k_major = k_major_a(kernel), .vectors = p.m, .leading_elems = p.lda,
-                      .batch_stride_elems = p.batch_stride_a, .tile_vectors = kernel.tile_m, .sharers = kernel.cluster_n,
+  const OperandView a{.name = "A",
+                      .data = arguments.a,
+                      .k_major = k_major_a(kernel),
+                      .vectors = p.m,
+                      .leading_elems = p.lda,
+                      .batch_stride_elems = p.batch_stride_a,
+                      .tile_vectors = kernel.tile_m,
+                      .sharers = kernel.cluster_n,
                       .other_tiles = plan.scheduler.tiles_n};
-  const OperandView b{.name = "B", .data = arguments.b, .k_major = k_major_b(kernel), .vectors = p.n, .leading_elems = p.ldb,
-                      .batch_stride_elems = p.batch_stride_b, .tile_vectors = kernel.tile_n, .sharers = kernel.cluster_m,
+  const OperandView b{.name = "B",
+                      .data = arguments.b,
+                      .k_major = k_major_b(kernel),
+                      .vectors = p.n,
+                      .leading_elems = p.ldb,
+                      .batch_stride_elems = p.batch_stride_b,
+                      .tile_vectors = kernel.tile_n,
+                      .sharers = kernel.cluster_m,
                       .other_tiles = plan.scheduler.tiles_m};
   params.k = static_cast<std::int32_t>(p.k);
   if (Status s = fill_operand(plan, swap ? b : a, params.p); !s) return s;
@@ -90,8 +102,14 @@ StorePath store_path(const GemmProblem& p, const GemmArguments& arguments) {
 // The map of D for boxes of `width` columns of Q.
 Status fill_store_map(const Plan& plan, const GemmArguments& arguments, int width, arch::TensorMap& out) {
   const GemmProblem& p = plan.problem;
-  const GlobalTensor tensor{.name = "D", .data = arguments.d, .type = p.type_d, .inner = p.n, .outer = p.m, .batch = p.batch,
-                            .leading_elems = p.ldd, .batch_stride_elems = p.batch_stride_d};
+  const GlobalTensor tensor{.name = "D",
+                            .data = arguments.d,
+                            .type = p.type_d,
+                            .inner = p.n,
+                            .outer = p.m,
+                            .batch = p.batch,
+                            .leading_elems = p.ldd,
+                            .batch_stride_elems = p.batch_stride_d};
   const BoxShape box{.inner = store_box_columns(plan.kernel, width, size_bytes(p.type_d)), .outer = store_box_rows(plan.kernel, width)};
   Result<arch::TensorMap> map = encode_tensor_map(tensor, box);
   if (!map) return map.error();
@@ -136,8 +154,9 @@ Status check_device(const DeviceSpec& planned) {
   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
   cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
   if (major == 9 && minor == 0 && sms < planned.sm_count)
-    return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has " + std::to_string(sms) + " SMs and the plan was made for the " +
-                                              std::to_string(planned.sm_count) + " of " + planned.name + "; plan for current_device()"};
+    return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has " + std::to_string(sms) +
+                                              " SMs and the plan was made for the " + std::to_string(planned.sm_count) + " of " +
+                                              planned.name + "; plan for current_device()"};
   if (major == 9 && minor == 0) return Nothing{};
   return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
                                             std::to_string(minor) + "; the kernels need 9.0 (Hopper)"};
@@ -171,12 +190,14 @@ Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, st
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (workspace_bytes < plan.workspace_bytes || (plan.workspace_bytes > 0 && workspace == nullptr))
     return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +
-                                                     " bytes; the plan needs " + std::to_string(plan.workspace_bytes) + " (Plan::workspace_bytes)"};
+                                                     " bytes; the plan needs " + std::to_string(plan.workspace_bytes) +
+                                                     " (Plan::workspace_bytes)"};
   if (is_empty(plan.problem)) return Nothing{};
   if (Status s = check_device(plan.device); !s) return s;
   const void* kernel = find_gemm_kernel(plan.kernel);
   if (kernel == nullptr)
-    return Error{ErrorCode::unsupported, "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
+    return Error{ErrorCode::unsupported,
+                 "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
 
   GemmParams params{};
   params.scheduler = plan.scheduler;

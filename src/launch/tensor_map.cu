@@ -1,8 +1,8 @@
 #include "launch/tensor_map.hpp"
 
-#include <cstring>
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <cstring>
 #include <string>
 
 namespace sluice {
@@ -15,7 +15,8 @@ Encode find_encode() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
   constexpr unsigned kFirstVersionWithIt = 12000;
-  if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kFirstVersionWithIt, cudaEnableDefault, &found) != cudaSuccess ||
+  if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kFirstVersionWithIt, cudaEnableDefault, &found) !=
+          cudaSuccess ||
       found != cudaDriverEntryPointSuccess)
     return nullptr;
   return reinterpret_cast<Encode>(function);
@@ -23,19 +24,26 @@ Encode find_encode() {
 
 CUtensorMapDataType driver_type(DataType type) {
   switch (type) {
-    case DataType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    case DataType::fp16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    case DataType::fp32: break;
+    case DataType::bf16:
+      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case DataType::fp16:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case DataType::fp32:
+      break;
   }
   return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 }
 
 CUtensorMapSwizzle swizzle(int inner_bytes) {
   switch (inner_bytes) {
-    case 16: return CU_TENSOR_MAP_SWIZZLE_NONE;
-    case 32: return CU_TENSOR_MAP_SWIZZLE_32B;
-    case 64: return CU_TENSOR_MAP_SWIZZLE_64B;
-    default: return CU_TENSOR_MAP_SWIZZLE_128B;
+    case 16:
+      return CU_TENSOR_MAP_SWIZZLE_NONE;
+    case 32:
+      return CU_TENSOR_MAP_SWIZZLE_32B;
+    case 64:
+      return CU_TENSOR_MAP_SWIZZLE_64B;
+    default:
+      return CU_TENSOR_MAP_SWIZZLE_128B;
   }
 }
 
@@ -43,8 +51,7 @@ CUtensorMapSwizzle swizzle(int inner_bytes) {
 
 Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape box) {
   static const Encode encode = find_encode();
-  if (encode == nullptr)
-    return Error{ErrorCode::cuda, "the driver has no cuTensorMapEncodeTiled; install a driver for CUDA 12.0 or newer"};
+  if (encode == nullptr) return Error{ErrorCode::cuda, "the driver has no cuTensorMapEncodeTiled; install a driver for CUDA 12.0 or newer"};
   const auto bytes = static_cast<cuuint64_t>(size_bytes(tensor.type));
   const bool one_matrix = tensor.batch == 1 || tensor.batch_stride_elems == 0;
   const cuuint64_t pitch = static_cast<cuuint64_t>(tensor.leading_elems) * bytes;
@@ -54,12 +61,12 @@ Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape b
   const cuuint32_t box_extents[3] = {static_cast<cuuint32_t>(box.inner), static_cast<cuuint32_t>(box.outer), 1};
   const cuuint32_t element_strides[3] = {1, 1, 1};
   CUtensorMap map;
-  const CUresult result = encode(&map, driver_type(tensor.type), 3, const_cast<void*>(tensor.data), extents, strides, box_extents, element_strides,
-                                 CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle(box.inner * static_cast<int>(bytes)), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result = encode(&map, driver_type(tensor.type), 3, const_cast<void*>(tensor.data), extents, strides, box_extents,
+                                 element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle(box.inner * static_cast<int>(bytes)),
+                                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
-    return Error{ErrorCode::cuda, std::string("the driver refused a tensor map for ") + tensor.name + " (" + std::to_string(tensor.inner) + " x " +
-                                      std::to_string(tensor.outer) + ", pitch " + std::to_string(pitch) + " bytes), CUresult " +
+    return Error{ErrorCode::cuda, std::string("the driver refused a tensor map for ") + tensor.name + " (" + std::to_string(tensor.inner) +
+                                      " x " + std::to_string(tensor.outer) + ", pitch " + std::to_string(pitch) + " bytes), CUresult " +
                                       std::to_string(static_cast<int>(result))};
   arch::TensorMap encoded;
   static_assert(sizeof encoded == sizeof map);

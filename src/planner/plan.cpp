@@ -35,12 +35,26 @@ bool excluded(const PlanOptions& options, const KernelConfig& kernel) {
          (options.tile_n != 0 && options.tile_n != kernel.tile_n) || (!options.kernel_name.empty() && options.kernel_name != name(kernel));
 }
 
+struct Shape {
+  std::int64_t tiles_m, tiles_n;
+};
+Shape tile_shape(const GemmProblem& p, const KernelConfig& kernel) {
+  return {round_up(ceil_div(p.m, kernel.tile_m), kernel.cluster_m), round_up(ceil_div(p.n, kernel.tile_n), kernel.cluster_n)};
+}
+
+// A scheduler steps past the last tile by up to as many workers as there are tiles, and pingpong counts two workers a tile: all that must
+// fit in 32 bits.
+constexpr std::int64_t kMostTiles = std::int64_t{1} << 29;
+__extension__ typedef __int128 Wide;
+
 CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, bool aligned,
                                            const KernelConfig& kernel) {
   if (kernel.type_ab != p.type_ab || kernel.layout_a != p.layout_a || kernel.layout_b != p.layout_b) return CandidateVerdict::wrong_type;
   if (excluded(options, kernel)) return CandidateVerdict::excluded_by_options;
   if (kernel.load == LoadPath::tma && !aligned) return CandidateVerdict::needs_aligned_operands;
   if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;
+  const Shape shape = tile_shape(p, kernel);
+  if (static_cast<Wide>(shape.tiles_m) * shape.tiles_n * p.batch > kMostTiles) return CandidateVerdict::too_many_tiles;
   if (shared_memory_layout(kernel).total_bytes > device.shared_memory_per_cta_bytes) return CandidateVerdict::shared_memory;
   return CandidateVerdict::slower;
 }
@@ -49,13 +63,6 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
 std::int32_t square_cohort(double clusters, double across_elems, double along_elems, std::int32_t across_clusters) {
   const double width = std::sqrt(clusters * along_elems / across_elems);
   return static_cast<std::int32_t>(std::clamp(std::lround(width), 1L, static_cast<long>(across_clusters)));
-}
-
-struct Shape {
-  std::int64_t tiles_m, tiles_n;
-};
-Shape tile_shape(const GemmProblem& p, const KernelConfig& kernel) {
-  return {round_up(ceil_div(p.m, kernel.tile_m), kernel.cluster_m), round_up(ceil_div(p.n, kernel.tile_n), kernel.cluster_n)};
 }
 
 SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, const KernelConfig& kernel) {
@@ -94,10 +101,7 @@ Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vec
 }
 
 Status check_tile_count(const GemmProblem& p) {
-  // The smallest tiles of the list decide. A scheduler steps past the last tile by up to as many workers as there are tiles, and
-  // pingpong counts two workers a tile: all that must fit in 32 bits.
-  constexpr std::int64_t kMostTiles = std::int64_t{1} << 29;
-  __extension__ typedef __int128 Wide;
+  // A limit that does not depend on the kernel list. Kernels with smaller tiles drop out one by one before it.
   const Wide most = static_cast<Wide>(ceil_div(p.m, 16) + 1) * (ceil_div(p.n, 64) + 1) * p.batch;
   if (most > kMostTiles)
     return Error{ErrorCode::too_large, "m x n x batch = " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " +

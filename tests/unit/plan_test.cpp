@@ -106,12 +106,13 @@ TEST(Plan, CandidatesAreAllKernelsInOrder) {
   }
 }
 
-TEST(Plan, TotalIsTheSumOfItsParts) {
+TEST(Plan, TotalIsItsPartsOverlapping) {
   for (const Candidate& c : plan_for({.m = 777, .n = 1234, .k = 999 * 8}).candidates) {
     if (!can_run(c)) continue;
     const PredictedTime& t = c.predicted;
-    EXPECT_NEAR(t.total_us, t.launch_us + std::max({t.matrix_us, t.hbm_us, t.l2_us}) + t.ramp_us + t.exposed_epilogue_us,
-                1e-9 * t.total_us);
+    const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us;
+    EXPECT_GE(t.total_us, others + std::max({t.matrix_us, t.hbm_us, t.l2_us}));
+    EXPECT_LE(t.total_us, others + t.matrix_us + t.hbm_us + t.l2_us);
   }
 }
 
@@ -184,11 +185,13 @@ TEST(Plan, BadProblemsAndDevicesAreRefusedAtTheDoor) {
 }
 
 // The smallest tile decides: were there a smaller one than this, tile numbers could leave 32 bits.
-TEST(Plan, NoTileIsSmallerThanTheTileCountAssumes) {
-  for (const KernelConfig& kernel : kernel_list()) {
-    EXPECT_GE(kernel.tile_m, 16) << name(kernel);
-    EXPECT_GE(kernel.tile_n, 64) << name(kernel);
-  }
+// Where tiles of 16 x 64 are just few enough, kernels with smaller ones drop out, and say why.
+TEST(Plan, KernelsWithTooManyTilesDropOut) {
+  const std::int64_t most = std::numeric_limits<std::int32_t>::max() - 1024;
+  for (const Candidate& c : plan_for({.m = most, .n = 64 * 3, .k = 8}).candidates)
+    if (c.verdict != CandidateVerdict::wrong_type) {
+      EXPECT_EQ(c.verdict == CandidateVerdict::too_many_tiles, c.kernel.tile_m < 16) << name(c.kernel);
+    }
 }
 
 TEST(Plan, TooManyTiles) {

@@ -17,7 +17,9 @@ SLUICE_DEVICE std::byte* dynamic_shared_memory() {
 SLUICE_DEVICE void fence_shared_for_async() { cuda::ptx::fence_proxy_async(cuda::ptx::space_shared); }
 
 // Ordinary stores and loads.
-SLUICE_DEVICE void store_shared(SharedAddress address, float value) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory"); }
+SLUICE_DEVICE void store_shared(SharedAddress address, float value) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+}
 SLUICE_DEVICE void store_shared(SharedAddress address, float first, float second) {
   asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(first), "f"(second) : "memory");
 }
@@ -36,12 +38,11 @@ SLUICE_DEVICE void load_shared(SharedAddress address, float (&values)[4]) {
 template <bool transposed>
 SLUICE_DEVICE void store_matrices(SharedAddress row, const std::uint32_t (&m)[4]) {
   if constexpr (transposed)
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(m[0]), "r"(m[1]),
-                 "r"(m[2]), "r"(m[3])
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(m[0]), "r"(m[1]), "r"(m[2]),
+                 "r"(m[3])
                  : "memory");
   else
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(m[0]), "r"(m[1]), "r"(m[2]),
-                 "r"(m[3])
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3])
                  : "memory");
 }
 template <bool transposed>

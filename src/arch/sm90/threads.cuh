@@ -31,7 +31,9 @@ SLUICE_DEVICE void sync_cta() { __syncthreads(); }
 
 // Named barriers: `threads` counts everybody who syncs or arrives.
 SLUICE_DEVICE void named_barrier_sync(int id, int threads) { asm volatile("barrier.cta.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
-SLUICE_DEVICE void named_barrier_arrive(int id, int threads) { asm volatile("barrier.cta.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+SLUICE_DEVICE void named_barrier_arrive(int id, int threads) {
+  asm volatile("barrier.cta.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
 
 // A barrier of the whole cluster, in two halves. Relaxed: it orders no ordinary memory accesses.
 SLUICE_DEVICE void cluster_arrive_relaxed() { cuda::ptx::barrier_cluster_arrive(cuda::ptx::sem_relaxed); }

@@ -24,9 +24,7 @@ enum class CachePolicy : std::uint64_t {
   evict_last = 0x14F0000000000000,
 };
 
-SLUICE_DEVICE void prefetch_tensor_map(const TensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
+SLUICE_DEVICE void prefetch_tensor_map(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
 
 // A place in this CTA's shared memory, in the 32 bits that instructions take. Address arithmetic belongs here rather than on pointers,
 // which cost 64-bit registers (and ptxas 13.0 once miscompiled an epilogue that turned such pointers by exclusive or).
@@ -36,15 +34,15 @@ SLUICE_DEVICE SharedAddress shared_address(const void* pointer) { return static_
 // Fetches a box into this CTA's shared memory; `barrier` receives its bytes. What lies outside the tensor arrives as zeros.
 SLUICE_DEVICE void tma_load(void* destination, const TensorMap& map, TensorCoordinates at, Barrier* barrier, CachePolicy policy) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(
-          shared_address(destination)),
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6;" ::
+          "r"(shared_address(destination)),
       "l"(&map), "r"(at.inner), "r"(at.outer), "r"(at.batch), "r"(shared_address(barrier)), "l"(static_cast<std::uint64_t>(policy))
       : "memory");
 }
 
 // The same box into all CTAs of the cluster named in the mask, at the same place; each one's own `barrier` receives the bytes.
-SLUICE_DEVICE void tma_load_multicast(void* destination, const TensorMap& map, TensorCoordinates at, Barrier* barrier, std::uint16_t cta_mask,
-                                      CachePolicy policy) {
+SLUICE_DEVICE void tma_load_multicast(void* destination, const TensorMap& map, TensorCoordinates at, Barrier* barrier,
+                                      std::uint16_t cta_mask, CachePolicy policy) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint "
       "[%0], [%1, {%2, %3, %4}], [%5], %6, %7;" ::"r"(shared_address(destination)),

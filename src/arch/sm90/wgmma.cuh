@@ -23,7 +23,9 @@ SLUICE_DEVICE std::uint64_t matrix_descriptor(const void* start, int leading_byt
          field(static_cast<std::uint32_t>(stride_bytes)) << 32 | kSwizzle128Bytes;
 }
 // The descriptor of the same matrix, `bytes` further on.
-SLUICE_DEVICE std::uint64_t advance_descriptor(std::uint64_t descriptor, int bytes) { return descriptor + static_cast<std::uint64_t>(bytes >> 4); }
+SLUICE_DEVICE std::uint64_t advance_descriptor(std::uint64_t descriptor, int bytes) {
+  return descriptor + static_cast<std::uint64_t>(bytes >> 4);
+}
 
 // Orders register accesses of this warpgroup with the wgmma that follow. Needed before the first of a group.
 SLUICE_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -40,6 +42,7 @@ struct WgmmaInstruction;
 // One instruction for each width. An asm statement lists its registers in its text, and the preprocessor is the only thing that can write
 // such a list: SLUICE_D_n names the accumulators of n columns, SLUICE_C_n binds them.
 
+// clang-format off
 #define SLUICE_D4_0 "%0, %1, %2, %3"
 #define SLUICE_D4_1 "%4, %5, %6, %7"
 #define SLUICE_D4_2 "%8, %9, %10, %11"
@@ -190,6 +193,8 @@ SLUICE_WGMMA(232, 116, 117, 118, 119)
 SLUICE_WGMMA(240, 120, 121, 122, 123)
 SLUICE_WGMMA(248, 124, 125, 126, 127)
 SLUICE_WGMMA(256, 128, 129, 130, 131)
+
+// clang-format on
 
 // d += P Q, started now, finished when wgmma_wait says so. d must not be touched in between.
 template <DataType type, Major p_major, Major q_major, int registers>

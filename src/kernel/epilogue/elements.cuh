@@ -1,9 +1,9 @@
 // The arithmetic of the epilogue on single elements, and their types in memory.
 #pragma once
 
-#include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cstdint>
 
 #include "kernel/gemm_params.cuh"
 
@@ -80,22 +80,28 @@ struct Neighbours {
 template <class F>
 SLUICE_DEVICE void with_data_type(DataType type, F&& f) {
   switch (type) {
-    case DataType::bf16: return f.template operator()<DataType::bf16>();
-    case DataType::fp16: return f.template operator()<DataType::fp16>();
-    case DataType::fp32: return f.template operator()<DataType::fp32>();
+    case DataType::bf16:
+      return f.template operator()<DataType::bf16>();
+    case DataType::fp16:
+      return f.template operator()<DataType::fp16>();
+    case DataType::fp32:
+      return f.template operator()<DataType::fp32>();
   }
 }
 
 SLUICE_DEVICE float activate(float x, Activation activation) {
   switch (activation) {
-    case Activation::none: return x;
-    case Activation::relu: return x > 0.0f || x != x ? x : 0.0f;  // NaN stays NaN
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x > 0.0f || x != x ? x : 0.0f;  // NaN stays NaN
     case Activation::gelu_tanh: {
       // Hendrycks and Gimpel, "Gaussian Error Linear Units", section 2: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
       const float inner = 0.7978845608028654f * (x + 0.044715f * x * x * x);
       return 0.5f * x * (1.0f + tanhf(inner));
     }
-    case Activation::silu: return x / (1.0f + expf(-x));
+    case Activation::silu:
+      return x / (1.0f + expf(-x));
   }
   return x;
 }

@@ -50,7 +50,8 @@ class TileStore {
   };
   SLUICE_DEVICE Corner corner(const WorkTile& tile, int block, int first_q) const {
     const int p = (first_block_ + block) * kWgmmaRows;
-    return {tile.tile_m * config.tile_m + (kTransposed ? first_q : p), tile.tile_n * config.tile_n + (kTransposed ? p : first_q), tile.group};
+    return {tile.tile_m * config.tile_m + (kTransposed ? first_q : p), tile.tile_n * config.tile_n + (kTransposed ? p : first_q),
+            tile.group};
   }
 
   SLUICE_DEVICE bool is_storing_thread() const { return arch::thread_in_warpgroup() == 0; }
@@ -74,7 +75,8 @@ class TileStore {
         if (i % kPerBlock < kChunks.count)
           write_boxes<staged, kChunks.width, 1>(sums.values[i / kPerBlock], i % kPerBlock * kChunks.width, buffer);
         else if constexpr (kChunks.rest > 0)
-          write_boxes<staged, kChunks.rest_box, kChunks.rest / kChunks.rest_box>(sums.values[i / kPerBlock], kChunks.count * kChunks.width, buffer);
+          write_boxes<staged, kChunks.rest_box, kChunks.rest / kChunks.rest_box>(sums.values[i / kPerBlock], kChunks.count * kChunks.width,
+                                                                                 buffer);
       }
       arch::fence_shared_for_async();
       sync_warpgroup();
@@ -87,7 +89,7 @@ class TileStore {
   }
 
   template <DataType staged, int width>
-  static constexpr int kBoxBytes = kWgmmaRows * width * size_bytes(staged);
+  static constexpr int kBoxBytes = kWgmmaRows* width* size_bytes(staged);
 
   template <DataType staged, int width, int boxes>
   SLUICE_DEVICE void write_boxes(const float (&values)[Accumulators<config>::kPerBlock], int first_q, arch::SharedAddress buffer) const {
@@ -158,11 +160,12 @@ class TileStore {
         }
       }
     } else {
-      // Lane 8 i + r gives the address of row r of matrix i: matrices 0 and 1 are 8 columns of Q by 16 rows of P, 2 and 3 the next 8 columns.
+      // Lane 8 i + r gives the address of row r of matrix i: matrices 0 and 1 are 8 columns of Q by 16 rows of P, 2 and 3 the next 8
+      // columns.
       constexpr int kMatrices = width == 8 ? 2 : 4;
       const int p_matrix = 2 * warp + lane / 8 % 2, q_matrix = lane / 16 % (kMatrices / 2), row = lane % 8;
       const arch::SharedAddress start = buffer + (kTransposed ? packet_offset<kSwizzleBytes>(q_matrix * 8 + row, p_matrix)
-                                                     : packet_offset<width * 2>(p_matrix * 8 + row, q_matrix));
+                                                              : packet_offset<width * 2>(p_matrix * 8 + row, q_matrix));
       SLUICE_UNROLL
       for (int j = 0; j < width / 8; j += kMatrices / 2) {
         std::uint32_t matrices[kMatrices];

@@ -30,7 +30,9 @@ struct OperandTile {
   static_assert(kVectors % kSharers == 0 && kSliceVectors % 8 == 0, "slices start at multiples of the swizzle pattern");
   static_assert(kMajor == arch::Major::k || kSliceVectors % kRowElems == 0, "contiguous vectors come in whole blocks of 64");
 
-  static SLUICE_DEVICE std::uint64_t descriptor(const std::byte* tile) { return arch::matrix_descriptor(tile, kBlockBytes, kEightRowsBytes); }
+  static SLUICE_DEVICE std::uint64_t descriptor(const std::byte* tile) {
+    return arch::matrix_descriptor(tile, kBlockBytes, kEightRowsBytes);
+  }
 
   // Where the 16 elements of K of wgmma number `step` begin.
   static SLUICE_DEVICE constexpr int step_offset_bytes(int step) {

@@ -58,7 +58,8 @@ class TmaProducer {
   }
 
   template <int sharers>
-  static SLUICE_DEVICE void load_box(const OperandParams& params, std::byte* destination, arch::TensorCoordinates at, arch::Barrier* barrier) {
+  static SLUICE_DEVICE void load_box(const OperandParams& params, std::byte* destination, arch::TensorCoordinates at,
+                                     arch::Barrier* barrier) {
     constexpr std::uint16_t kWholeCluster = (1u << sharers) - 1;
     if constexpr (sharers > 1)
       arch::tma_load_multicast(destination, params.map, at, barrier, kWholeCluster, params.policy);

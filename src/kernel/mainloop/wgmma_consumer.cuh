@@ -24,8 +24,8 @@ class WgmmaConsumer {
   // first_block: which 64 rows of P this warpgroup begins with. When the last wgmma is under way, `issued` is called, then the results are
   // waited for.
   template <class Issued>
-  static SLUICE_DEVICE void multiply(Accumulators<config>& sums, const Ring& ring, typename Ring::Position& at, int first_block, int k_tiles,
-                                     Issued&& issued) {
+  static SLUICE_DEVICE void multiply(Accumulators<config>& sums, const Ring& ring, typename Ring::Position& at, int first_block,
+                                     int k_tiles, Issued&& issued) {
     // Zeros rather than a first wgmma that overwrites: with the latter the compiler sees the old tile's sums live on, and keeps two sets.
     clear(sums);
     typename Ring::Position previous = at;

@@ -1,7 +1,8 @@
 // Measured on an NVIDIA H200 SXM (132 SMs, driver 580.159.04, CUDA 13.0), 21 November 2026: every bf16 kernel of kernel_list.def over the
 // suites llm, square and wave and 110 random shapes (244 shapes, 10,000 timings by `sluice bench --all-kernels`), least squares on the
-// logarithm of time, then the kernels' factors one by one to lower the time of the choice; six of them by hand, after duels with cuBLASLt on
-// squares of 2048 to 16384 and on 2048 x 2112 x 7168. With these the planner's choice took 1.017 times the best kernel's time in geometric mean, at worst 1.29 times.
+// logarithm of time, then the kernels' factors one by one to lower the time of the choice; six of them by hand, after duels with cuBLASLt
+// on squares of 2048 to 16384 and on 2048 x 2112 x 7168. With these the planner's choice took 1.017 times the best kernel's time in
+// geometric mean, at worst 1.29 times.
 #include "planner/calibration/calibration.hpp"
 
 #include <algorithm>
@@ -117,7 +118,8 @@ const Calibration& hopper_calibration() {
 
 double kernel_factor(const KernelConfig& kernel) {
   const double load = kernel.load == LoadPath::threads ? kThreadsLoadFactor : 1.0;
-  const auto found = std::find_if(kKernelFactors.begin(), kKernelFactors.end(), [&](const KernelFactor& f) { return same_kernel(f, kernel); });
+  const auto found =
+      std::find_if(kKernelFactors.begin(), kKernelFactors.end(), [&](const KernelFactor& f) { return same_kernel(f, kernel); });
   return load * (found == kKernelFactors.end() ? 1.0 : found->factor);
 }
 
