@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 mapfile -t files < <(find include src cli bench tests -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.c' \
                        -o -name '*.cuh' -o -name '*.cu' \) | sort)
 if [ "${1:-}" = --check ]; then
-  clang-format-14 --dry-run -Werror "${files[@]}" 2>&1 | grep -E 'error:' | cut -d: -f1 | sort | uniq -c | sed 's/^/not formatted (places, file): /' >&2
-  exit "$((PIPESTATUS[0] != 0))"
+  report=$(clang-format-14 --dry-run -Werror "${files[@]}" 2>&1) && exit 0
+  grep -E 'error:' <<<"$report" | cut -d: -f1 | sort | uniq -c | sed 's/^/not formatted (places, file): /' >&2
+  exit 1
 fi
 clang-format-14 -i "${files[@]}"

@@ -15,6 +15,7 @@
  * only destroying it must wait until nobody uses it.
  *
  * Units. Sizes, leading dimensions and batch strides are in elements, and fields ending in _bytes in bytes; _us is microseconds. */
+/* NOLINTBEGIN(modernize-*, readability-identifier-naming): C */
 #ifndef SLUICE_SLUICE_H_
 #define SLUICE_SLUICE_H_
 
@@ -218,3 +219,4 @@ sluice_status sluice_run_on_cpu(const sluice_plan* plan, const sluice_arguments*
 #endif
 
 #endif /* SLUICE_SLUICE_H_ */
+/* NOLINTEND(modernize-*, readability-identifier-naming) */

@@ -109,7 +109,7 @@ Status give_plan(Result<Plan> made, sluice_plan** out) {
 template <class C>
 sluice_status init(C* structure, std::size_t struct_size) noexcept {
   return guarded([&]() -> Status {
-    if (structure == nullptr) return null_pointer(struct_name<C>);
+    if (structure == nullptr) return null_pointer(kStructName<C>);
     return fill_in_defaults(*structure, struct_size);
   });
 }

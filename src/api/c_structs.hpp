@@ -19,17 +19,17 @@
 namespace sluice {
 
 template <class C>
-inline constexpr const char* struct_name = "";
+inline constexpr const char* kStructName = "";
 template <>
-inline constexpr const char* struct_name<sluice_problem> = "sluice_problem";
+inline constexpr const char* kStructName<sluice_problem> = "sluice_problem";
 template <>
-inline constexpr const char* struct_name<sluice_device> = "sluice_device";
+inline constexpr const char* kStructName<sluice_device> = "sluice_device";
 template <>
-inline constexpr const char* struct_name<sluice_plan_options> = "sluice_plan_options";
+inline constexpr const char* kStructName<sluice_plan_options> = "sluice_plan_options";
 template <>
-inline constexpr const char* struct_name<sluice_plan_info> = "sluice_plan_info";
+inline constexpr const char* kStructName<sluice_plan_info> = "sluice_plan_info";
 template <>
-inline constexpr const char* struct_name<sluice_arguments> = "sluice_arguments";
+inline constexpr const char* kStructName<sluice_arguments> = "sluice_arguments";
 
 // Fields of 8 bytes, and pairs of 4, so that no size of a past version ends inside a field. A size beyond the largest was never set.
 inline constexpr std::size_t kStructGrain = 8, kSmallestStruct = 16, kLargestStruct = 4096;
@@ -38,7 +38,7 @@ template <class C>
 Status check_struct_size(std::size_t size) {
   static_assert(sizeof(C) % kStructGrain == 0 && sizeof(C) <= kLargestStruct);
   if (size % kStructGrain == 0 && size >= kSmallestStruct && size <= kLargestStruct) return Nothing{};
-  const std::string who = struct_name<C>;
+  const std::string who = kStructName<C>;
   return Error{ErrorCode::invalid_argument, "struct_size = " + std::to_string(size) + " of a " + who +
                                                 " must be a multiple of 8 from 16 to 4096; " + "call " + who +
                                                 "_init(&it, sizeof it) before filling it in"};
@@ -71,7 +71,7 @@ Result<C> read_struct(const C& given) {
   const std::size_t known = std::min(size, sizeof(C));
   const char* const bytes = reinterpret_cast<const char*>(&given);
   if (std::any_of(bytes + known, bytes + size, [](char byte) { return byte != 0; }))
-    return Error{ErrorCode::unsupported, std::string("a ") + struct_name<C> + " of " + std::to_string(size) +
+    return Error{ErrorCode::unsupported, std::string("a ") + kStructName<C> + " of " + std::to_string(size) +
                                              " bytes sets fields that this version of Sluice, which knows " + std::to_string(sizeof(C)) +
                                              " bytes, lacks; leave them 0 or use a newer library"};
   C whole = default_of(&given);

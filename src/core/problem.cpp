@@ -13,7 +13,8 @@ constexpr std::int64_t kLargestPitchBytes = std::int64_t{1} << 40;              
 constexpr std::int64_t kLargestTensorBytes = std::int64_t{1} << 62;
 constexpr int kMostAlignmentBytes = 16;
 
-__extension__ typedef __int128 Wide;  // products of an extent and a stride
+// Products of an extent and a stride.
+__extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): __extension__ goes with a typedef alone
 
 Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 std::string text(std::int64_t value) { return std::to_string(value); }

@@ -160,9 +160,9 @@ std::optional<LoadPath> parse(std::string_view text, LoadPath) { return parse_lo
 std::optional<CandidateVerdict> parse(std::string_view text, CandidateVerdict) { return parse_verdict(text); }
 
 template <class T>
-inline constexpr bool is_vector = false;
+inline constexpr bool kIsVector = false;
 template <class T>
-inline constexpr bool is_vector<std::vector<T>> = true;
+inline constexpr bool kIsVector<std::vector<T>> = true;
 
 // JSON has no infinities and no NaN: as alpha or beta they are legal, and are written as these words.
 constexpr std::pair<const char*, double> kNotFinite[] = {
@@ -180,7 +180,7 @@ Json encode(const T& value) {
     return kNotFinite[std::isnan(value) ? 0 : value > 0 ? 1 : 2].first;
   } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
     return value;
-  } else if constexpr (is_vector<T>) {
+  } else if constexpr (kIsVector<T>) {
     Json array = Json::array();
     for (const auto& element : value) array.push_back(encode(element));
     return array;
@@ -225,7 +225,7 @@ class Reader {
     } else if constexpr (std::is_same_v<T, std::string>) {
       if (!json.is_string()) return fail(path, "must be a string, not " + shown(json));
       value = json.get<std::string>();
-    } else if constexpr (is_vector<T>) {
+    } else if constexpr (kIsVector<T>) {
       if (!json.is_array()) return fail(path, "must be an array, not " + shown(json));
       for (std::size_t i = 0; i < json.size() && !error_; ++i) read(json[i], value.emplace_back(), path + "[" + std::to_string(i) + "]");
     } else {
@@ -238,7 +238,7 @@ class Reader {
     if (!json.is_object()) return fail(path, "must be an object, not " + shown(json));
     std::vector<std::string_view> names;
     fields(value, [&](const char* name, auto& field) {
-      names.push_back(name);
+      names.emplace_back(name);
       const auto found = json.find(name);
       if (found == json.end()) return fail(join(path, name), "is missing");
       read(*found, field, join(path, name));

@@ -45,7 +45,7 @@ Shape tile_shape(const GemmProblem& p, const KernelConfig& kernel) {
 // A scheduler steps past the last tile by up to as many workers as there are tiles, and pingpong counts two workers a tile: all that must
 // fit in 32 bits.
 constexpr std::int64_t kMostTiles = std::int64_t{1} << 29;
-__extension__ typedef __int128 Wide;
+__extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): __extension__ goes with a typedef alone
 
 CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, bool aligned,
                                            const KernelConfig& kernel) {

@@ -90,7 +90,7 @@ class TileWorker {
  public:
   TileWorker(const Plan& plan, const GemmArguments& arguments)
       : problem_(plan.problem), kernel_(plan.kernel), arguments_(arguments), pitch_(plan.kernel.tile_n) {
-    a_.resize(static_cast<std::size_t>(kernel_.tile_m * kernel_.tile_k));
+    a_.resize(static_cast<std::size_t>(kernel_.tile_m) * static_cast<std::size_t>(kernel_.tile_k));
     b_.resize(static_cast<std::size_t>(kernel_.tile_k * pitch_));
     accumulators_.resize(static_cast<std::size_t>(kernel_.tile_m * pitch_));
   }
