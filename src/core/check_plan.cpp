@@ -41,7 +41,8 @@ Status check_plan(const Plan& plan) {
   if (!tiles_cover(s.k_tiles, kernel.tile_k, reads_a_and_b(p) ? p.k : 0))
     return inconsistent(product(s.k_tiles, kernel.tile_k) + " elements of k-tiles do not cover k = " + std::to_string(p.k));
   if (s.groups != p.batch) return inconsistent("groups = " + std::to_string(s.groups) + ", but batch = " + std::to_string(p.batch));
-  const double work_tiles = static_cast<double>(s.tiles_m / s.cluster_m) * static_cast<double>(s.tiles_n / s.cluster_n) * s.groups;
+  const std::int32_t rows = s.tiles_m / s.cluster_m, columns = s.tiles_n / s.cluster_n;
+  const double work_tiles = static_cast<double>(rows) * columns * s.groups;
   if (work_tiles > std::numeric_limits<std::int32_t>::max()) return inconsistent("more than 2^31 work tiles");
   if (plan.worker_count <= 0 || plan.worker_count % workers_per_cta(kernel) != 0)
     return inconsistent("worker_count = " + std::to_string(plan.worker_count) + " must be a positive multiple of " +
