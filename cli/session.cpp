@@ -20,6 +20,7 @@ int exit_code(ErrorCode code) {
     case ErrorCode::workspace_too_small:
     case ErrorCode::out_of_memory:
     case ErrorCode::internal:
+    case ErrorCode::emulation:
       return kExitFailure;
     case ErrorCode::invalid_argument:
     case ErrorCode::misaligned:

@@ -1,28 +1,50 @@
-# The kernels: one instance file for each line of core/kernel_list.def, and the launch room.
+# The kernels, for each machine one instance file for each line of core/kernel_list.def, and the launch room.
 
 set(list_file ${PROJECT_SOURCE_DIR}/src/core/kernel_list.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
 file(STRINGS ${list_file} kernel_lines REGEX "^SLUICE_KERNEL\\(")
 
-set(instance_dir ${PROJECT_BINARY_DIR}/instances)
-set(instances)
-foreach(line IN LISTS kernel_lines)
-  string(REGEX REPLACE "^SLUICE_KERNEL\\((.*)\\).*$" "\\1" name "${line}")
-  string(REGEX REPLACE ", *" "_" name "${name}")
-  set(file ${instance_dir}/gemm_${name}.cu)
-  file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/kernel_instance.cuh\"\n\n${line}\n" @ONLY)
-  list(APPEND instances ${file})
-endforeach()
+# sluice_instances(FOLDER EXTENSION OUT): the names of the generated files.
+function(sluice_instances folder extension out)
+  set(files)
+  foreach(line IN LISTS kernel_lines)
+    string(REGEX REPLACE "^SLUICE_KERNEL\\((.*)\\).*$" "\\1" name "${line}")
+    string(REGEX REPLACE ", *" "_" name "${name}")
+    set(file ${PROJECT_BINARY_DIR}/${folder}/gemm_${name}.${extension})
+    file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/kernel_instance.cuh\"\n\n${line}\n" @ONLY)
+    list(APPEND files ${file})
+  endforeach()
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
 
-# code=sm_90a alone: wgmma and setmaxnreg exist nowhere else, and nothing is compiled when a program starts.
-set(sluice_nvcc_flags --expt-relaxed-constexpr -gencode=arch=compute_90a,code=sm_90a)
+set(launch_folders)
+set(launch_links)
+if(SLUICE_CUDA)
+  # code=sm_90a alone: wgmma and setmaxnreg exist nowhere else, and nothing is compiled when a program starts.
+  set(sluice_nvcc_flags --expt-relaxed-constexpr -gencode=arch=compute_90a,code=sm_90a)
+  sluice_instances(instances cu instances)
+  # ptxas says what each kernel costs, in ptxas/NAME.log; tests/compile_report reads it.
+  add_library(sluice_kernels OBJECT ${instances})
+  target_link_libraries(sluice_kernels PRIVATE sluice_room_kernel_headers)
+  target_compile_options(sluice_kernels PRIVATE ${sluice_nvcc_flags} -Xptxas=-v)
+  set_target_properties(sluice_kernels PROPERTIES CUDA_COMPILER_LAUNCHER "bash;${PROJECT_SOURCE_DIR}/cmake/keep_report.sh;${PROJECT_BINARY_DIR}/ptxas")
+  set_property(GLOBAL APPEND PROPERTY SLUICE_ROOM_OBJECTS $<TARGET_OBJECTS:sluice_kernels>)
+  list(APPEND launch_folders cuda)
+  list(APPEND launch_links CUDA::cudart_static)
+else()
+  list(APPEND launch_folders without_cuda)
+endif()
 
-# ptxas says what each kernel costs, in ptxas/NAME.log; tests/compile_report reads it.
-add_library(sluice_kernels OBJECT ${instances})
-target_link_libraries(sluice_kernels PRIVATE sluice_room_kernel_headers)
-target_compile_options(sluice_kernels PRIVATE ${sluice_nvcc_flags} -Xptxas=-v)
-set_target_properties(sluice_kernels PROPERTIES CUDA_COMPILER_LAUNCHER "bash;${PROJECT_SOURCE_DIR}/cmake/keep_report.sh;${PROJECT_BINARY_DIR}/ptxas")
-set_property(GLOBAL APPEND PROPERTY SLUICE_ROOM_OBJECTS $<TARGET_OBJECTS:sluice_kernels>)
+if(SLUICE_EMULATOR)
+  sluice_instances(emulated_instances cpp instances)
+  add_library(sluice_emulated_kernels OBJECT ${instances})
+  target_link_libraries(sluice_emulated_kernels PRIVATE sluice_room_kernel_headers sluice_warnings)
+  target_compile_options(sluice_emulated_kernels PRIVATE -g1)  # lines for a debugger, in any build
+  set_property(GLOBAL APPEND PROPERTY SLUICE_ROOM_OBJECTS $<TARGET_OBJECTS:sluice_emulated_kernels>)
+  list(APPEND launch_folders emulator)
+else()
+  list(APPEND launch_folders without_emulator)
+endif()
 
-sluice_room(launch KNOWS kernel arch scheduler core LINKS CUDA::cudart_static)
+sluice_room(launch KNOWS kernel arch scheduler core FOLDERS ${launch_folders} LINKS ${launch_links})
 target_compile_options(sluice_room_launch PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${sluice_nvcc_flags}>)

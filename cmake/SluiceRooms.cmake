@@ -4,7 +4,7 @@
 find_package(Threads REQUIRED)
 
 add_library(sluice_warnings INTERFACE)
-target_compile_options(sluice_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wno-missing-field-initializers>)
+target_compile_options(sluice_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wno-missing-field-initializers;-Wno-psabi>)
 if(SLUICE_SANITIZE)
   target_compile_options(sluice_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-omit-frame-pointer>)
   target_link_options(sluice_warnings INTERFACE -fsanitize=address,undefined)
@@ -14,14 +14,17 @@ endif()
 add_library(sluice_public INTERFACE)
 target_include_directories(sluice_public INTERFACE ${PROJECT_SOURCE_DIR}/include)
 
-# sluice_room(NAME KNOWS room... [LINKS target...]): headers for those who may know the room, and, if src/NAME holds .cpp files, an
-# object library sluice_room_NAME that becomes part of libsluice.
+# sluice_room(NAME KNOWS room... [FOLDERS folder...] [LINKS target...]): headers for those who may know the room, and, if src/NAME or one of
+# its FOLDERS holds .cpp or .cu files, an object library sluice_room_NAME that becomes part of libsluice.
 function(sluice_room name)
-  cmake_parse_arguments(room "" "" "KNOWS;LINKS" ${ARGN})
-  set(patterns ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp ${PROJECT_SOURCE_DIR}/src/${name}/calibration/*.cpp)
-  if(SLUICE_CUDA)
-    list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${name}/*.cu)
-  endif()
+  cmake_parse_arguments(room "" "" "KNOWS;FOLDERS;LINKS" ${ARGN})
+  set(patterns)
+  foreach(folder . ${room_FOLDERS})
+    list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${name}/${folder}/*.cpp)
+    if(SLUICE_CUDA)
+      list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${name}/${folder}/*.cu)
+    endif()
+  endforeach()
   file(GLOB room_sources CONFIGURE_DEPENDS ${patterns})
   set(visible ${PROJECT_BINARY_DIR}/rooms/${name})
   file(MAKE_DIRECTORY ${visible})

@@ -20,6 +20,7 @@ enum class ErrorCode {
   cuda,           // an error reported by the CUDA runtime or driver
   out_of_memory,  // host memory ran out (C ABI)
   internal,       // a defect of the library (C ABI)
+  emulation,      // the emulator saw a kernel break a rule: a defect of the kernel
 };
 
 const char* to_string(ErrorCode code);

@@ -40,7 +40,8 @@ typedef enum sluice_status {
   SLUICE_IO = 9,
   SLUICE_CUDA = 10,          /* an error reported by the CUDA runtime or driver */
   SLUICE_OUT_OF_MEMORY = 11, /* host memory ran out */
-  SLUICE_INTERNAL = 12       /* a defect of the library */
+  SLUICE_INTERNAL = 12,      /* a defect of the library */
+  SLUICE_EMULATION = 13      /* the emulator saw a kernel break a rule: a defect of the kernel */
 } sluice_status;
 
 /* Fields that hold one of these are int32_t, so that their size is the same everywhere. */

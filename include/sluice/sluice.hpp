@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sluice/device.hpp"
+#include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
 #include "sluice/kernel_config.hpp"
 #include "sluice/plan.hpp"

@@ -1,10 +1,18 @@
-// The calls kernels are written in. arch/sm90 maps each to an instruction of Hopper; nothing outside this folder holds asm or a CUDA
-// built-in, so that another implementation can stand in for the GPU.
+// The calls kernels are written in, with two implementations. arch/sm90 maps each to an instruction of Hopper; arch/emulated carries it
+// out on a CPU. Nothing outside this folder holds asm or a CUDA built-in.
 #pragma once
 
+#ifdef __CUDACC__
+#include "arch/sm90/cluster_memory.cuh"
+#include "arch/sm90/diagnosis.cuh"
+#include "arch/sm90/global_memory.cuh"
 #include "arch/sm90/launch.cuh"
 #include "arch/sm90/mbarrier.cuh"
+#include "arch/sm90/numbers.cuh"
 #include "arch/sm90/shared_memory.cuh"
 #include "arch/sm90/threads.cuh"
 #include "arch/sm90/tma.cuh"
 #include "arch/sm90/wgmma.cuh"
+#else
+#include "arch/emulated/arch.cuh"
+#endif

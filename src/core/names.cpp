@@ -1,6 +1,7 @@
 #include <array>
 #include <utility>
 
+#include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
 #include "sluice/kernel_config.hpp"
 #include "sluice/plan.hpp"
@@ -50,7 +51,10 @@ constexpr Names<CandidateVerdict, 8> kVerdicts{{{CandidateVerdict::chosen, "chos
                                                 {CandidateVerdict::too_many_tiles, "too-many-tiles"},
                                                 {CandidateVerdict::shared_memory, "shared-memory"},
                                                 {CandidateVerdict::excluded_by_options, "excluded-by-options"}}};
-constexpr Names<ErrorCode, 12> kErrors{{{ErrorCode::invalid_argument, "invalid argument"},
+constexpr Names<Asynchrony, 4> kAsynchronies{
+    {{Asynchrony::random, "random"}, {Asynchrony::eager, "eager"}, {Asynchrony::lazy, "lazy"}, {Asynchrony::mixed, "mixed"}}};
+constexpr Names<Backend, 3> kBackends{{{Backend::cuda, "cuda"}, {Backend::emulator, "emulator"}, {Backend::reference, "reference"}}};
+constexpr Names<ErrorCode, 13> kErrors{{{ErrorCode::invalid_argument, "invalid argument"},
                                         {ErrorCode::misaligned, "misaligned"},
                                         {ErrorCode::unsupported, "unsupported"},
                                         {ErrorCode::too_large, "too large"},
@@ -61,7 +65,8 @@ constexpr Names<ErrorCode, 12> kErrors{{{ErrorCode::invalid_argument, "invalid a
                                         {ErrorCode::io, "input/output"},
                                         {ErrorCode::cuda, "CUDA"},
                                         {ErrorCode::out_of_memory, "out of memory"},
-                                        {ErrorCode::internal, "internal error"}}};
+                                        {ErrorCode::internal, "internal error"},
+                                        {ErrorCode::emulation, "emulation"}}};
 
 }  // namespace
 
@@ -69,6 +74,8 @@ const char* version() {
   return SLUICE_TEXT(SLUICE_VERSION_MAJOR) "." SLUICE_TEXT(SLUICE_VERSION_MINOR) "." SLUICE_TEXT(SLUICE_VERSION_PATCH);
 }
 
+const char* to_string(Asynchrony asynchrony) { return find_name(kAsynchronies, asynchrony); }
+const char* to_string(Backend backend) { return find_name(kBackends, backend); }
 const char* to_string(ErrorCode code) { return find_name(kErrors, code); }
 const char* to_string(DataType type) { return find_name(kDataTypes, type); }
 const char* to_string(Layout layout) { return find_name(kLayouts, layout); }

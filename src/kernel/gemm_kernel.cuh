@@ -44,6 +44,7 @@ class GemmKernel {
     sync_barriers_ready();
     arch::allow_successor();
     arch::wait_for_predecessor();  // nothing in global memory is touched before this
+    arch::note_role(warpgroup == 0 ? "producer" : warpgroup == 1 ? "consumer 0" : "consumer 1");
     if (warpgroup == 0) {
       if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
       if (any && Producer::participates()) produce(tile, worker);
@@ -81,6 +82,7 @@ class GemmKernel {
       tile.tile_m += arch::cta_in_cluster() % config.cluster_m;
       tile.tile_n += arch::cta_in_cluster() / config.cluster_m;
     }
+    arch::note_work(tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end);
     return true;
   }
 

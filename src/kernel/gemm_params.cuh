@@ -6,7 +6,7 @@
 #include "sluice/schedule.hpp"
 #include "sluice/types.hpp"
 
-#include "arch/arch.cuh"
+#include "arch/types.hpp"
 
 namespace sluice {
 

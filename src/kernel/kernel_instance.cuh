@@ -9,6 +9,7 @@
 #include "kernel/kernel_entry.hpp"
 
 // clang-format off
+#ifdef __CUDACC__
 #define SLUICE_GEMM_ENTRY(name, type, letters, layout_index, ...)                                                                     \
   extern "C" SLUICE_KERNEL_ENTRY(::sluice::threads_per_cta(SLUICE_KERNEL_CONFIG(__VA_ARGS__)), SLUICE_KERNEL_CONFIG(__VA_ARGS__).ctas_per_sm)                                        \
       sluice_gemm_##type##_##letters##_##name(SLUICE_KERNEL_PARAMETER ::sluice::GemmParams params) {                                  \
@@ -18,6 +19,13 @@
   const void* ::sluice::gemm_kernel_entry<::sluice::with_type_and_layout(SLUICE_KERNEL_CONFIG(__VA_ARGS__), ::sluice::DataType::type, layout_index)>() { \
     return reinterpret_cast<const void*>(&sluice_gemm_##type##_##letters##_##name);                                                   \
   }
+#else
+#define SLUICE_GEMM_ENTRY(name, type, letters, layout_index, ...)                                                                     \
+  template <>                                                                                                                         \
+  ::sluice::EmulatedKernel ::sluice::emulated_gemm_kernel<::sluice::with_type_and_layout(SLUICE_KERNEL_CONFIG(__VA_ARGS__), ::sluice::DataType::type, layout_index)>() { \
+    return &::sluice::run_gemm_kernel<::sluice::with_type_and_layout(SLUICE_KERNEL_CONFIG(__VA_ARGS__), ::sluice::DataType::type, layout_index)>; \
+  }
+#endif
 
 #define SLUICE_GEMM_LAYOUTS_rc(name, type, ...) SLUICE_GEMM_ENTRY(name, type, rc, 0, __VA_ARGS__)
 #define SLUICE_GEMM_LAYOUTS_all(name, type, ...)      \

@@ -40,6 +40,8 @@ class Pipeline {
       arch::barrier_init(&full_[i], kFullArrivals);
       arch::barrier_init(&empty_[i], kEmptyArrivals);
     }
+    arch::note_barriers(full_, kLayout.stages, "full");
+    arch::note_barriers(empty_, kLayout.stages, "empty");
     arch::fence_barrier_init();
   }
 

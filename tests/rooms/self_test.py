@@ -20,7 +20,7 @@ class Rules(unittest.TestCase):
         self.write("src/planner/cost.hpp", '#include "scheduler/scheduler.hpp"\n')
         self.write("src/arch/sm90/barrier.cuh", 'asm volatile("bar.sync 0;");\n')
         self.write("src/kernel/gemm_kernel.cuh", '// no threadIdx here\n#include "arch/sm90/barrier.cuh"\nconst char* text = "asm";\n')
-        self.write("src/launch/run.cpp", '#include "sluice/run.hpp"\n#include "launch/tensor_map.hpp"\n')
+        self.write("src/launch/cuda/run.cpp", '#include "sluice/run.hpp"\n#include "launch/tensor_map.hpp"\n')
         self.write("src/launch/tensor_map.hpp", "int encode();\n")
         self.write("src/launch/tensor_map.cpp", "int encode() { return 1'000; }\n")
         self.write("cli/main.cpp", '#include "sluice/run.hpp"\n')
@@ -65,7 +65,7 @@ class Rules(unittest.TestCase):
 
     def test_way_follows_includes_and_sources(self):
         self.assertEqual(set(check.way_of_a_gemm(self.root)), {
-            "src/launch/run.cpp", "src/launch/tensor_map.hpp", "src/launch/tensor_map.cpp", "include/sluice/run.hpp",
+            "src/launch/cuda/run.cpp", "src/launch/tensor_map.hpp", "src/launch/tensor_map.cpp", "include/sluice/run.hpp",
             "src/kernel/gemm_kernel.cuh", "src/arch/sm90/barrier.cuh"})
 
     def test_long_way(self):
@@ -75,7 +75,7 @@ class Rules(unittest.TestCase):
         self.expect("lines from run() to the last store")
 
     def test_way_that_cannot_be_followed(self):
-        (self.root / "src/launch/run.cpp").unlink()
+        (self.root / "src/launch/cuda/run.cpp").unlink()
         self.expect("cannot be followed")
 
     def test_visibility_sees_a_room_that_knows_too_much(self):

@@ -5,8 +5,6 @@
 
 namespace sluice::arch {
 
-using Barrier = std::uint64_t;
-
 SLUICE_DEVICE void barrier_init(Barrier* barrier, int arrivals) { cuda::ptx::mbarrier_init(barrier, static_cast<std::uint32_t>(arrivals)); }
 // Makes initialised barriers visible to the copy engine and to the other CTAs of the cluster (after the next cluster barrier).
 SLUICE_DEVICE void fence_barrier_init() { cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster); }
@@ -26,6 +24,17 @@ SLUICE_DEVICE void barrier_arrive_in_cluster_relaxed(Barrier* barrier, int cta) 
       "{\n\t.reg .b32 remote;\n\t"
       "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
       "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(
+          static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier))),
+      "r"(cta)
+      : "memory");
+}
+
+// The same, publishing this thread's writes to the CTA that waits.
+SLUICE_DEVICE void barrier_arrive_in_cluster(Barrier* barrier, int cta) {
+  asm volatile(
+      "{\n\t.reg .b32 remote;\n\t"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(
           static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier))),
       "r"(cta)
       : "memory");

@@ -6,29 +6,8 @@
 
 namespace sluice::arch {
 
-// A CUtensorMap, filled in on the host by cuTensorMapEncodeTiled and passed as a kernel parameter.
-struct alignas(64) TensorMap {
-  std::uint64_t opaque[16];
-};
-
-struct TensorCoordinates {
-  int inner;  // in elements along the contiguous dimension
-  int outer;
-  int batch;
-};
-
-// What L2 should do with the lines a copy touches: the 64-bit policies that createpolicy.fractional would return for fraction 1.
-enum class CachePolicy : std::uint64_t {
-  evict_normal = 0x1000000000000000,
-  evict_first = 0x12F0000000000000,
-  evict_last = 0x14F0000000000000,
-};
-
 SLUICE_DEVICE void prefetch_tensor_map(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
 
-// A place in this CTA's shared memory, in the 32 bits that instructions take. Address arithmetic belongs here rather than on pointers,
-// which cost 64-bit registers (and ptxas 13.0 once miscompiled an epilogue that turned such pointers by exclusive or).
-using SharedAddress = std::uint32_t;
 SLUICE_DEVICE SharedAddress shared_address(const void* pointer) { return static_cast<SharedAddress>(__cvta_generic_to_shared(pointer)); }
 
 // Fetches a box into this CTA's shared memory; `barrier` receives its bytes. What lies outside the tensor arrives as zeros.
@@ -58,12 +37,38 @@ SLUICE_DEVICE void tma_store(const TensorMap& map, TensorCoordinates at, SharedA
                : "memory");
 }
 
+// The same, adding to what is there (fp32 sums, or 16-bit ones rounded after each addition, by the tensor map's type).
+SLUICE_DEVICE void tma_reduce_add(const TensorMap& map, TensorCoordinates at, SharedAddress source) {
+  asm volatile("cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map), "r"(at.inner),
+               "r"(at.outer), "r"(at.batch), "r"(source)
+               : "memory");
+}
+
+// Plain runs of bytes, 16-byte aligned and a multiple of 16 long: into shared memory, and from it.
+SLUICE_DEVICE void bulk_load(SharedAddress destination, const void* source, int bytes, Barrier* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(destination), "l"(source),
+               "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
+}
+SLUICE_DEVICE void bulk_store(void* destination, SharedAddress source, int bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination), "r"(source), "r"(bytes) : "memory");
+}
+SLUICE_DEVICE void bulk_reduce_add(float* destination, SharedAddress source, int bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(destination), "r"(source), "r"(bytes)
+               : "memory");
+}
+
 SLUICE_DEVICE void bulk_commit() { cuda::ptx::cp_async_bulk_commit_group(); }
 
 // Waits until at most `groups` of the calling thread's bulk groups still read shared memory.
 template <int groups>
 SLUICE_DEVICE void bulk_wait_read() {
   cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<groups>());
+}
+// Waits until at most `groups` of them are still running: what the others wrote is visible to this thread.
+template <int groups>
+SLUICE_DEVICE void bulk_wait() {
+  cuda::ptx::cp_async_bulk_wait_group(cuda::ptx::n32_t<groups>());
 }
 
 }  // namespace sluice::arch

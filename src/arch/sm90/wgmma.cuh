@@ -9,11 +9,6 @@
 
 namespace sluice::arch {
 
-inline constexpr int kWgmmaDepthElems = 16;
-
-// Which way an operand lies in shared memory, as wgmma's transpose immediates encode it.
-enum class Major : int { k = 0, vector = 1 };
-
 // A matrix in shared memory in rows of 128 bytes, swizzled by 128 bytes, starting at a multiple of 1024 bytes. `stride_bytes` leads from
 // eight such rows to the next eight. `leading_bytes` matters for Major::vector alone: it leads from 64 vectors to the next 64.
 SLUICE_DEVICE std::uint64_t matrix_descriptor(const void* start, int leading_bytes, int stride_bytes) {
@@ -43,70 +38,38 @@ struct WgmmaInstruction;
 // such a list: SLUICE_D_n names the accumulators of n columns, SLUICE_C_n binds them.
 
 // clang-format off
-#define SLUICE_D4_0 "%0, %1, %2, %3"
-#define SLUICE_D4_1 "%4, %5, %6, %7"
-#define SLUICE_D4_2 "%8, %9, %10, %11"
-#define SLUICE_D4_3 "%12, %13, %14, %15"
-#define SLUICE_D4_4 "%16, %17, %18, %19"
-#define SLUICE_D4_5 "%20, %21, %22, %23"
-#define SLUICE_D4_6 "%24, %25, %26, %27"
-#define SLUICE_D4_7 "%28, %29, %30, %31"
-#define SLUICE_D4_8 "%32, %33, %34, %35"
-#define SLUICE_D4_9 "%36, %37, %38, %39"
-#define SLUICE_D4_10 "%40, %41, %42, %43"
-#define SLUICE_D4_11 "%44, %45, %46, %47"
-#define SLUICE_D4_12 "%48, %49, %50, %51"
-#define SLUICE_D4_13 "%52, %53, %54, %55"
-#define SLUICE_D4_14 "%56, %57, %58, %59"
-#define SLUICE_D4_15 "%60, %61, %62, %63"
-#define SLUICE_D4_16 "%64, %65, %66, %67"
-#define SLUICE_D4_17 "%68, %69, %70, %71"
-#define SLUICE_D4_18 "%72, %73, %74, %75"
-#define SLUICE_D4_19 "%76, %77, %78, %79"
-#define SLUICE_D4_20 "%80, %81, %82, %83"
-#define SLUICE_D4_21 "%84, %85, %86, %87"
-#define SLUICE_D4_22 "%88, %89, %90, %91"
-#define SLUICE_D4_23 "%92, %93, %94, %95"
-#define SLUICE_D4_24 "%96, %97, %98, %99"
-#define SLUICE_D4_25 "%100, %101, %102, %103"
-#define SLUICE_D4_26 "%104, %105, %106, %107"
-#define SLUICE_D4_27 "%108, %109, %110, %111"
-#define SLUICE_D4_28 "%112, %113, %114, %115"
-#define SLUICE_D4_29 "%116, %117, %118, %119"
-#define SLUICE_D4_30 "%120, %121, %122, %123"
-#define SLUICE_D4_31 "%124, %125, %126, %127"
-#define SLUICE_D_8 SLUICE_D4_0
-#define SLUICE_D_16 SLUICE_D_8 ", " SLUICE_D4_1
-#define SLUICE_D_24 SLUICE_D_16 ", " SLUICE_D4_2
-#define SLUICE_D_32 SLUICE_D_24 ", " SLUICE_D4_3
-#define SLUICE_D_40 SLUICE_D_32 ", " SLUICE_D4_4
-#define SLUICE_D_48 SLUICE_D_40 ", " SLUICE_D4_5
-#define SLUICE_D_56 SLUICE_D_48 ", " SLUICE_D4_6
-#define SLUICE_D_64 SLUICE_D_56 ", " SLUICE_D4_7
-#define SLUICE_D_72 SLUICE_D_64 ", " SLUICE_D4_8
-#define SLUICE_D_80 SLUICE_D_72 ", " SLUICE_D4_9
-#define SLUICE_D_88 SLUICE_D_80 ", " SLUICE_D4_10
-#define SLUICE_D_96 SLUICE_D_88 ", " SLUICE_D4_11
-#define SLUICE_D_104 SLUICE_D_96 ", " SLUICE_D4_12
-#define SLUICE_D_112 SLUICE_D_104 ", " SLUICE_D4_13
-#define SLUICE_D_120 SLUICE_D_112 ", " SLUICE_D4_14
-#define SLUICE_D_128 SLUICE_D_120 ", " SLUICE_D4_15
-#define SLUICE_D_136 SLUICE_D_128 ", " SLUICE_D4_16
-#define SLUICE_D_144 SLUICE_D_136 ", " SLUICE_D4_17
-#define SLUICE_D_152 SLUICE_D_144 ", " SLUICE_D4_18
-#define SLUICE_D_160 SLUICE_D_152 ", " SLUICE_D4_19
-#define SLUICE_D_168 SLUICE_D_160 ", " SLUICE_D4_20
-#define SLUICE_D_176 SLUICE_D_168 ", " SLUICE_D4_21
-#define SLUICE_D_184 SLUICE_D_176 ", " SLUICE_D4_22
-#define SLUICE_D_192 SLUICE_D_184 ", " SLUICE_D4_23
-#define SLUICE_D_200 SLUICE_D_192 ", " SLUICE_D4_24
-#define SLUICE_D_208 SLUICE_D_200 ", " SLUICE_D4_25
-#define SLUICE_D_216 SLUICE_D_208 ", " SLUICE_D4_26
-#define SLUICE_D_224 SLUICE_D_216 ", " SLUICE_D4_27
-#define SLUICE_D_232 SLUICE_D_224 ", " SLUICE_D4_28
-#define SLUICE_D_240 SLUICE_D_232 ", " SLUICE_D4_29
-#define SLUICE_D_248 SLUICE_D_240 ", " SLUICE_D4_30
-#define SLUICE_D_256 SLUICE_D_248 ", " SLUICE_D4_31
+#define SLUICE_D_8 "%0, %1, %2, %3"
+#define SLUICE_D_16 SLUICE_D_8 ", %4, %5, %6, %7"
+#define SLUICE_D_24 SLUICE_D_16 ", %8, %9, %10, %11"
+#define SLUICE_D_32 SLUICE_D_24 ", %12, %13, %14, %15"
+#define SLUICE_D_40 SLUICE_D_32 ", %16, %17, %18, %19"
+#define SLUICE_D_48 SLUICE_D_40 ", %20, %21, %22, %23"
+#define SLUICE_D_56 SLUICE_D_48 ", %24, %25, %26, %27"
+#define SLUICE_D_64 SLUICE_D_56 ", %28, %29, %30, %31"
+#define SLUICE_D_72 SLUICE_D_64 ", %32, %33, %34, %35"
+#define SLUICE_D_80 SLUICE_D_72 ", %36, %37, %38, %39"
+#define SLUICE_D_88 SLUICE_D_80 ", %40, %41, %42, %43"
+#define SLUICE_D_96 SLUICE_D_88 ", %44, %45, %46, %47"
+#define SLUICE_D_104 SLUICE_D_96 ", %48, %49, %50, %51"
+#define SLUICE_D_112 SLUICE_D_104 ", %52, %53, %54, %55"
+#define SLUICE_D_120 SLUICE_D_112 ", %56, %57, %58, %59"
+#define SLUICE_D_128 SLUICE_D_120 ", %60, %61, %62, %63"
+#define SLUICE_D_136 SLUICE_D_128 ", %64, %65, %66, %67"
+#define SLUICE_D_144 SLUICE_D_136 ", %68, %69, %70, %71"
+#define SLUICE_D_152 SLUICE_D_144 ", %72, %73, %74, %75"
+#define SLUICE_D_160 SLUICE_D_152 ", %76, %77, %78, %79"
+#define SLUICE_D_168 SLUICE_D_160 ", %80, %81, %82, %83"
+#define SLUICE_D_176 SLUICE_D_168 ", %84, %85, %86, %87"
+#define SLUICE_D_184 SLUICE_D_176 ", %88, %89, %90, %91"
+#define SLUICE_D_192 SLUICE_D_184 ", %92, %93, %94, %95"
+#define SLUICE_D_200 SLUICE_D_192 ", %96, %97, %98, %99"
+#define SLUICE_D_208 SLUICE_D_200 ", %100, %101, %102, %103"
+#define SLUICE_D_216 SLUICE_D_208 ", %104, %105, %106, %107"
+#define SLUICE_D_224 SLUICE_D_216 ", %108, %109, %110, %111"
+#define SLUICE_D_232 SLUICE_D_224 ", %112, %113, %114, %115"
+#define SLUICE_D_240 SLUICE_D_232 ", %116, %117, %118, %119"
+#define SLUICE_D_248 SLUICE_D_240 ", %120, %121, %122, %123"
+#define SLUICE_D_256 SLUICE_D_248 ", %124, %125, %126, %127"
 #define SLUICE_C4(i) "+f"(d[4 * i]), "+f"(d[4 * i + 1]), "+f"(d[4 * i + 2]), "+f"(d[4 * i + 3])
 #define SLUICE_C_8 SLUICE_C4(0)
 #define SLUICE_C_16 SLUICE_C_8, SLUICE_C4(1)

@@ -1,41 +1,36 @@
 // The arithmetic of the epilogue on single elements, and their types in memory.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernel/gemm_params.cuh"
 
 namespace sluice {
 
+// Elements in memory: the 16-bit types as their bits.
 template <DataType type>
-struct Element;
-template <>
-struct Element<DataType::bf16> {
-  using Type = __nv_bfloat16;
-  static SLUICE_DEVICE Type from_float(float x) { return __float2bfloat16_rn(x); }
-  static SLUICE_DEVICE float to_float(Type x) { return __bfloat162float(x); }
-  static SLUICE_DEVICE std::uint32_t pack(float low, float high) {
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-    return reinterpret_cast<const std::uint32_t&>(pair);
+struct Element {
+  static constexpr bool kIsBf16 = type == DataType::bf16;
+  using Type = std::conditional_t<type == DataType::fp32, float, std::uint16_t>;
+
+  static SLUICE_DEVICE Type from_float(float x) {
+    if constexpr (type == DataType::fp32)
+      return x;
+    else
+      return kIsBf16 ? arch::float_to_bf16(x) : arch::float_to_fp16(x);
   }
-};
-template <>
-struct Element<DataType::fp16> {
-  using Type = __half;
-  static SLUICE_DEVICE Type from_float(float x) { return __float2half_rn(x); }
-  static SLUICE_DEVICE float to_float(Type x) { return __half2float(x); }
-  static SLUICE_DEVICE std::uint32_t pack(float low, float high) {
-    const __half2 pair = __floats2half2_rn(low, high);
-    return reinterpret_cast<const std::uint32_t&>(pair);
+  static SLUICE_DEVICE float to_float(Type x) {
+    if constexpr (type == DataType::fp32)
+      return x;
+    else
+      return kIsBf16 ? arch::bf16_to_float(x) : arch::fp16_to_float(x);
   }
-};
-template <>
-struct Element<DataType::fp32> {
-  using Type = float;
-  static SLUICE_DEVICE Type from_float(float x) { return x; }
-  static SLUICE_DEVICE float to_float(Type x) { return x; }
+  static SLUICE_DEVICE std::uint32_t pack(float low, float high) {
+    static_assert(type != DataType::fp32);
+    return kIsBf16 ? arch::pack_bf16(low, high) : arch::pack_fp16(low, high);
+  }
 };
 
 // `size` neighbouring elements of C, D or bias, in one access where they are aligned.
@@ -51,11 +46,11 @@ struct Neighbours {
     const typename E::Type* source = static_cast<const typename E::Type*>(base) + offset;
     Packed values{};
     if (count == size && aligned) {
-      values = *reinterpret_cast<const Packed*>(source);
+      values = arch::load_global(reinterpret_cast<const Packed*>(source));
     } else {
       SLUICE_UNROLL
       for (int i = 0; i < size; ++i)
-        if (i < count) values.e[i] = source[i];
+        if (i < count) values.e[i] = arch::load_global(source + i);
     }
     SLUICE_UNROLL
     for (int i = 0; i < size; ++i) x[i] += factor * E::to_float(values.e[i]);
@@ -67,11 +62,11 @@ struct Neighbours {
     SLUICE_UNROLL
     for (int i = 0; i < size; ++i) values.e[i] = E::from_float(x[i]);
     if (count == size && aligned) {
-      *reinterpret_cast<Packed*>(target) = values;
+      arch::store_global(reinterpret_cast<Packed*>(target), values);
     } else {
       SLUICE_UNROLL
       for (int i = 0; i < size; ++i)
-        if (i < count) target[i] = values.e[i];
+        if (i < count) arch::store_global(target + i, values.e[i]);
     }
   }
 };
@@ -115,7 +110,7 @@ SLUICE_DEVICE void finish_elements(const EpilogueParams& params, int m, int n, i
     if (params.beta != 0.0f)
       Group::add(x, params.beta, params.c, batch * params.batch_stride_c_elems + m * params.ldc_elems + n, count, params.aligned_c);
     if (params.bias_kind == Bias::per_row) {
-      const float bias = Element<type>::to_float(static_cast<const typename Element<type>::Type*>(params.bias)[m]);
+      const float bias = Element<type>::to_float(arch::load_global(static_cast<const typename Element<type>::Type*>(params.bias) + m));
       SLUICE_UNROLL
       for (float& value : x) value += bias;
     } else if (params.bias_kind == Bias::per_column) {

@@ -36,9 +36,6 @@ class ThreadProducer {
  private:
   using Bits = std::uint16_t;  // an element: only moved, never computed with
   static constexpr int kPacketElems = 16 / sizeof(Bits);
-  struct alignas(16) Packet {
-    Bits elements[kPacketElems];
-  };
 
   template <Operand operand>
   static SLUICE_DEVICE void copy_tile(const OperandParams& params, int k, std::byte* tile, int first_vector, int first_k, int batch) {
@@ -49,6 +46,7 @@ class ThreadProducer {
     const Bits* matrix = static_cast<const Bits*>(params.data) + batch * params.batch_stride_elems;
     const int inner_limit = k_major ? k : params.vectors;  // extents of the matrix
     const int outer_limit = k_major ? params.vectors : k;
+    const arch::SharedAddress target = arch::shared_address(tile);
 
     SLUICE_NO_UNROLL
     for (int i = arch::thread_in_warpgroup(); i < kRows * kPacketsPerRow; i += kWarpgroupThreads) {
@@ -56,15 +54,15 @@ class ThreadProducer {
       const int block = k_major ? 0 : row / config.tile_k;
       const int outer = k_major ? first_vector + row : first_k + row % config.tile_k;
       const int inner = (k_major ? first_k : first_vector + block * Tile::kRowElems) + packet * kPacketElems;
-      Packet value{};
+      std::uint32_t words[kPacketElems / 2]{};
       if (outer < outer_limit) {
         const Bits* source = matrix + outer * params.leading_elems;
         SLUICE_UNROLL
         for (int e = 0; e < kPacketElems; ++e)
-          if (inner + e < inner_limit) value.elements[e] = source[inner + e];
+          if (inner + e < inner_limit) words[e / 2] |= static_cast<std::uint32_t>(arch::load_global(source + inner + e)) << (16 * (e % 2));
       }
       const int swizzled = packet ^ (row % kPacketsPerRow);
-      *reinterpret_cast<Packet*>(tile + row * kSwizzleBytes + swizzled * 16) = value;
+      arch::store_shared(target + static_cast<std::uint32_t>(row * kSwizzleBytes + swizzled * 16), words);
     }
   }
 };

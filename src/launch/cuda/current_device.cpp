@@ -4,8 +4,8 @@
 #include "sluice/kernel_config.hpp"
 
 #include "core/kernel_layout.hpp"
-#include "launch/cuda_status.hpp"
-#include "launch/registry.hpp"
+#include "launch/cuda/cuda_status.hpp"
+#include "launch/cuda/registry.hpp"
 
 namespace sluice {
 namespace {

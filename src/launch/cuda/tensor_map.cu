@@ -1,4 +1,4 @@
-#include "launch/tensor_map.hpp"
+#include "launch/cuda/tensor_map.hpp"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>

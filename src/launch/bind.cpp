@@ -1,14 +1,8 @@
-// run(): binds pointers to a plan and enqueues one kernel.
-#include "sluice/run.hpp"
+#include "launch/bind.hpp"
 
-#include <cuda_runtime_api.h>
+#include <cstdint>
 
-#include "core/check_arguments.hpp"
 #include "core/kernel_layout.hpp"
-#include "kernel/gemm_params.cuh"
-#include "launch/cuda_status.hpp"
-#include "launch/registry.hpp"
-#include "launch/tensor_map.hpp"
 
 namespace sluice {
 namespace {
@@ -31,7 +25,7 @@ arch::CachePolicy cache_policy(const OperandView& view) {
   return view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
 }
 
-Status fill_operand(const Plan& plan, const OperandView& view, OperandParams& params) {
+Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap encode, OperandParams& params) {
   const GemmProblem& p = plan.problem;
   params.policy = cache_policy(view);
   params.data = view.data;
@@ -51,13 +45,13 @@ Status fill_operand(const Plan& plan, const OperandView& view, OperandParams& pa
                             .batch_stride_elems = view.batch_stride_elems};
   const int row_elems = kSwizzleBytes / size_bytes(p.type_ab);
   const BoxShape box{.inner = row_elems, .outer = view.k_major ? view.tile_vectors / view.sharers : row_elems};
-  Result<arch::TensorMap> map = encode_tensor_map(tensor, box);
+  Result<arch::TensorMap> map = encode(tensor, box);
   if (!map) return map.error();
   params.map = *map;
   return Nothing{};
 }
 
-Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, MainloopParams& params) {
+Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode, MainloopParams& params) {
   const GemmProblem& p = plan.problem;
   const KernelConfig& kernel = plan.kernel;
   const bool swap = swapped(kernel);
@@ -80,8 +74,8 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, MainloopP
                       .sharers = kernel.cluster_m,
                       .other_tiles = plan.scheduler.tiles_m};
   params.k = static_cast<std::int32_t>(p.k);
-  if (Status s = fill_operand(plan, swap ? b : a, params.p); !s) return s;
-  return fill_operand(plan, swap ? a : b, params.q);
+  if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s) return s;
+  return fill_operand(plan, swap ? a : b, encode, params.q);
 }
 
 bool rows_aligned(const void* data, std::int64_t leading_elems, std::int64_t batch_stride_elems, std::int64_t bytes, int element_bytes) {
@@ -100,7 +94,7 @@ StorePath store_path(const GemmProblem& p, const GemmArguments& arguments) {
 }
 
 // The map of D for boxes of `width` columns of Q.
-Status fill_store_map(const Plan& plan, const GemmArguments& arguments, int width, arch::TensorMap& out) {
+Status fill_store_map(const Plan& plan, const GemmArguments& arguments, int width, EncodeTensorMap encode, arch::TensorMap& out) {
   const GemmProblem& p = plan.problem;
   const GlobalTensor tensor{.name = "D",
                             .data = arguments.d,
@@ -111,13 +105,13 @@ Status fill_store_map(const Plan& plan, const GemmArguments& arguments, int widt
                             .leading_elems = p.ldd,
                             .batch_stride_elems = p.batch_stride_d};
   const BoxShape box{.inner = store_box_columns(plan.kernel, width, size_bytes(p.type_d)), .outer = store_box_rows(plan.kernel, width)};
-  Result<arch::TensorMap> map = encode_tensor_map(tensor, box);
+  Result<arch::TensorMap> map = encode(tensor, box);
   if (!map) return map.error();
   out = *map;
   return Nothing{};
 }
 
-Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EpilogueParams& params) {
+Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode, EpilogueParams& params) {
   const GemmProblem& p = plan.problem;
   const int bytes = size_bytes(p.type_d), four = 4 * bytes;
   params.c = arguments.c;
@@ -142,68 +136,18 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EpilogueP
 
   const StoreChunks chunks = store_chunks(plan.kernel, bytes);
   if (chunks.count > 0)
-    if (Status s = fill_store_map(plan, arguments, chunks.width, params.map_d); !s) return s;
-  return chunks.rest > 0 ? fill_store_map(plan, arguments, chunks.rest_box, params.map_d_rest) : Nothing{};
-}
-
-// A plan for more SMs than there are would leave its clusters waiting for each other once schedules with partial tiles exist.
-Status check_device(const DeviceSpec& planned) {
-  int device = 0, major = 0, minor = 0, sms = 0;
-  if (Status s = cuda_status(cudaGetDevice(&device), "no usable GPU"); !s) return s;
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-  if (major == 9 && minor == 0 && sms < planned.sm_count)
-    return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has " + std::to_string(sms) +
-                                              " SMs and the plan was made for the " + std::to_string(planned.sm_count) + " of " +
-                                              planned.name + "; plan for current_device()"};
-  if (major == 9 && minor == 0) return Nothing{};
-  return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
-                                            std::to_string(minor) + "; the kernels need 9.0 (Hopper)"};
-}
-
-Status launch(const Plan& plan, const void* kernel, GemmParams& params, Stream stream) {
-  if (Status s = cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_memory_bytes),
-                             "cannot reserve shared memory");
-      !s)
-    return s;
-  cudaLaunchAttribute attributes[2]{};
-  attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim = {static_cast<unsigned>(cluster_size(plan.kernel)), 1, 1};
-  // The kernel waits for its predecessor itself, before it touches global memory: what overlaps is launch and set-up alone.
-  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[1].val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = {static_cast<unsigned>(plan.grid_ctas), 1, 1};
-  config.blockDim = {static_cast<unsigned>(threads_per_cta(plan.kernel)), 1, 1};
-  config.dynamicSmemBytes = static_cast<std::size_t>(plan.shared_memory_bytes);
-  config.stream = stream;
-  config.attrs = attributes;
-  config.numAttrs = 2;
-  void* arguments[] = {&params};
-  return cuda_status(cudaLaunchKernelExC(&config, kernel, arguments), "kernel launch");
+    if (Status s = fill_store_map(plan, arguments, chunks.width, encode, params.map_d); !s) return s;
+  return chunks.rest > 0 ? fill_store_map(plan, arguments, chunks.rest_box, encode, params.map_d_rest) : Nothing{};
 }
 
 }  // namespace
 
-Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes, Stream stream) {
-  if (Status s = check_arguments(plan, arguments); !s) return s;
-  if (workspace_bytes < plan.workspace_bytes || (plan.workspace_bytes > 0 && workspace == nullptr))
-    return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +
-                                                     " bytes; the plan needs " + std::to_string(plan.workspace_bytes) +
-                                                     " (Plan::workspace_bytes)"};
-  if (is_empty(plan.problem)) return Nothing{};
-  if (Status s = check_device(plan.device); !s) return s;
-  const void* kernel = find_gemm_kernel(plan.kernel);
-  if (kernel == nullptr)
-    return Error{ErrorCode::unsupported,
-                 "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
-
+Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode) {
   GemmParams params{};
   params.scheduler = plan.scheduler;
-  if (Status s = fill_mainloop(plan, arguments, params.mainloop); !s) return s;
-  if (Status s = fill_epilogue(plan, arguments, params.epilogue); !s) return s;
-  return launch(plan, kernel, params, stream);
+  if (Status s = fill_mainloop(plan, arguments, encode, params.mainloop); !s) return s.error();
+  if (Status s = fill_epilogue(plan, arguments, encode, params.epilogue); !s) return s.error();
+  return params;
 }
 
 }  // namespace sluice

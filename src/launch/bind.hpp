@@ -1,4 +1,4 @@
-// Tensor maps: what the tensor memory accelerator must know of a matrix, encoded by the driver.
+// From a plan and pointers to what a kernel is passed, on whichever machine it runs.
 #pragma once
 
 #include "sluice/error.hpp"
@@ -26,7 +26,10 @@ struct BoxShape {
   int outer;
 };
 
-// Boxes are swizzled over their inner extent, which must be 16 (not swizzled), 32, 64 or 128 bytes.
-Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape box);
+// A machine's way to describe a tensor to its copy engine. Boxes are swizzled over their inner extent, which must be 16 (not swizzled), 32,
+// 64 or 128 bytes.
+using EncodeTensorMap = Result<arch::TensorMap> (*)(const GlobalTensor& tensor, BoxShape box);
+
+Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode);
 
 }  // namespace sluice

@@ -1,0 +1,234 @@
+// The calls of arch/sm90, on a CPU. Each hands on to the machine (engine.hpp) together with the place it was called from.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "sluice/types.hpp"
+
+#include "arch/emulated/engine.hpp"
+#include "arch/emulated/numbers.hpp"
+#include "arch/types.hpp"
+
+// The tag keeps these instances of the kernels apart from those that nvcc makes for its host side.
+#define SLUICE_DEVICE __attribute__((abi_tag("emulated"))) inline
+#define SLUICE_UNROLL
+#define SLUICE_NO_UNROLL
+
+namespace sluice::arch {
+
+using emulated::Location;
+
+// threads
+SLUICE_DEVICE int thread_in_warpgroup() { return emulated::thread_in_cta() % 128; }
+SLUICE_DEVICE int lane() { return emulated::thread_in_cta() % 32; }
+SLUICE_DEVICE int warp_in_cta() { return emulated::thread_in_cta() / 32; }
+SLUICE_DEVICE int warpgroup_in_cta() { return emulated::thread_in_cta() / 128; }
+SLUICE_DEVICE int cta_in_cluster() { return emulated::cta_in_cluster(); }
+SLUICE_DEVICE int cluster_in_grid() { return emulated::cluster_in_grid(); }
+SLUICE_DEVICE int clusters_in_grid() { return emulated::clusters_in_grid(); }
+SLUICE_DEVICE float shuffle_xor(float value, int mask, Location at = Location::current()) { return emulated::shuffle_xor(value, mask, at); }
+SLUICE_DEVICE bool elect_one(Location at = Location::current()) { return emulated::elect_one(at); }
+SLUICE_DEVICE void sync_cta(Location at = Location::current()) { emulated::sync_cta(at); }
+SLUICE_DEVICE void named_barrier_sync(int id, int threads, Location at = Location::current()) {
+  emulated::named_barrier(id, threads, true, at);
+}
+SLUICE_DEVICE void named_barrier_arrive(int id, int threads, Location at = Location::current()) {
+  emulated::named_barrier(id, threads, false, at);
+}
+SLUICE_DEVICE void cluster_arrive_relaxed(Location at = Location::current()) { emulated::cluster_arrive(false, at); }
+SLUICE_DEVICE void cluster_arrive(Location at = Location::current()) { emulated::cluster_arrive(true, at); }
+SLUICE_DEVICE void cluster_wait(Location at = Location::current()) { emulated::cluster_wait(at); }
+template <int registers>
+SLUICE_DEVICE void lower_register_limit(Location at = Location::current()) {
+  emulated::set_register_limit(registers, at);
+}
+template <int registers>
+SLUICE_DEVICE void raise_register_limit(Location at = Location::current()) {
+  emulated::set_register_limit(registers, at);
+}
+SLUICE_DEVICE float opaque(float value) { return value; }
+using emulated::note_barriers;
+using emulated::note_role;
+using emulated::note_work;
+
+// launch
+SLUICE_DEVICE void wait_for_predecessor(Location at = Location::current()) { emulated::wait_for_predecessor(at); }
+SLUICE_DEVICE void allow_successor() {}
+SLUICE_DEVICE std::uint64_t global_time_ns() { return emulated::clock_cycles(); }
+SLUICE_DEVICE std::uint64_t clock_cycles() { return emulated::clock_cycles(); }
+
+// mbarriers
+SLUICE_DEVICE void barrier_init(Barrier* barrier, int arrivals, Location at = Location::current()) {
+  emulated::barrier_init(barrier, arrivals, at);
+}
+using emulated::fence_barrier_init;
+SLUICE_DEVICE void barrier_arrive(Barrier* barrier, Location at = Location::current()) { emulated::barrier_arrive(barrier, 0, at); }
+SLUICE_DEVICE void barrier_arrive_expect_bytes(Barrier* barrier, int bytes, Location at = Location::current()) {
+  emulated::barrier_arrive(barrier, bytes, at);
+}
+SLUICE_DEVICE void barrier_arrive_in_cluster_relaxed(Barrier* barrier, int cta, Location at = Location::current()) {
+  emulated::barrier_arrive_in_cluster(barrier, cta, false, at);
+}
+SLUICE_DEVICE void barrier_arrive_in_cluster(Barrier* barrier, int cta, Location at = Location::current()) {
+  emulated::barrier_arrive_in_cluster(barrier, cta, true, at);
+}
+SLUICE_DEVICE void barrier_wait(Barrier* barrier, std::uint32_t parity, Location at = Location::current()) {
+  emulated::barrier_wait(barrier, parity, at);
+}
+
+// shared memory
+using emulated::dynamic_shared_memory;
+using emulated::fence_shared_for_async;
+using emulated::shared_address;
+SLUICE_DEVICE void store_shared(SharedAddress address, float value, Location at = Location::current()) {
+  emulated::store_shared(address, &value, sizeof value, at);
+  emulated::check_poison(value, at);
+}
+SLUICE_DEVICE void store_shared(SharedAddress address, float first, float second, Location at = Location::current()) {
+  const float both[] = {first, second};
+  emulated::store_shared(address, both, sizeof both, at);
+  emulated::check_poison(first, at);
+  emulated::check_poison(second, at);
+}
+SLUICE_DEVICE void store_shared(SharedAddress address, const std::uint32_t (&words)[4], Location at = Location::current()) {
+  emulated::store_shared(address, words, sizeof words, at);
+}
+template <int count>
+SLUICE_DEVICE void load_shared(SharedAddress address, float (&values)[count], Location at = Location::current()) {
+  emulated::load_shared(address, values, sizeof values, at);
+}
+template <bool transposed, int count>
+SLUICE_DEVICE void store_matrices(SharedAddress row, const std::uint32_t (&m)[count], Location at = Location::current()) {
+  emulated::store_matrices(row, m, count, transposed, at);
+}
+
+// the cluster's shared memory
+using emulated::in_cta;
+SLUICE_DEVICE void load_cluster(ClusterAddress address, float (&values)[4], Location at = Location::current()) {
+  emulated::load_cluster(address, values, sizeof values, at);
+}
+SLUICE_DEVICE void store_async(ClusterAddress address, const float (&values)[4], ClusterAddress barrier,
+                               Location at = Location::current()) {
+  emulated::store_async(address, values, sizeof values, barrier, at);
+}
+SLUICE_DEVICE void bulk_copy_to_cluster(ClusterAddress destination, SharedAddress source, int bytes, ClusterAddress barrier,
+                                        Location at = Location::current()) {
+  emulated::bulk_copy_to_cluster(destination, source, bytes, barrier, at);
+}
+
+// global memory
+template <class T>
+SLUICE_DEVICE T load_global(const T* source, Location at = Location::current()) {
+  emulated::check_global(source, sizeof(T), false, at);
+  return *source;
+}
+template <class T>
+SLUICE_DEVICE void store_global(T* destination, const T& value, Location at = Location::current()) {
+  emulated::check_global(destination, sizeof(T), true, at);
+  *destination = value;
+}
+SLUICE_DEVICE void store_release(std::uint32_t* flag, std::uint32_t value, Location at = Location::current()) {
+  emulated::store_flag(flag, value, emulated::FlagAccess::release, at);
+}
+SLUICE_DEVICE void store_relaxed(std::uint32_t* flag, std::uint32_t value, Location at = Location::current()) {
+  emulated::store_flag(flag, value, emulated::FlagAccess::relaxed, at);
+}
+SLUICE_DEVICE std::uint32_t load_acquire(const std::uint32_t* flag, Location at = Location::current()) {
+  return emulated::load_flag(flag, emulated::FlagAccess::acquire, at);
+}
+SLUICE_DEVICE std::uint32_t atomic_add_relaxed(std::uint32_t* counter, std::uint32_t value, Location at = Location::current()) {
+  return emulated::add_to_flag(counter, value, emulated::FlagAccess::relaxed, at);
+}
+SLUICE_DEVICE std::uint32_t atomic_add_acq_rel(std::uint32_t* counter, std::uint32_t value, Location at = Location::current()) {
+  return emulated::add_to_flag(counter, value, emulated::FlagAccess::acq_rel, at);
+}
+SLUICE_DEVICE void atomic_add_float(float* sum, float value, Location at = Location::current()) {
+  emulated::atomic_add_float(sum, value, at);
+}
+SLUICE_DEVICE void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, Location at = Location::current()) {
+  emulated::wait_for_flag(flag, value, at);
+}
+using emulated::fence_global;
+using emulated::fence_global_for_async;
+
+// the copy engine
+SLUICE_DEVICE void prefetch_tensor_map(const TensorMap&) {}
+SLUICE_DEVICE void tma_load(void* destination, const TensorMap& map, TensorCoordinates from, Barrier* barrier, CachePolicy,
+                            Location at = Location::current()) {
+  emulated::tma_load(destination, map, from, barrier, static_cast<std::uint16_t>(1u << cta_in_cluster()), at);
+}
+SLUICE_DEVICE void tma_load_multicast(void* destination, const TensorMap& map, TensorCoordinates from, Barrier* barrier,
+                                      std::uint16_t cta_mask, CachePolicy, Location at = Location::current()) {
+  emulated::tma_load(destination, map, from, barrier, cta_mask, at);
+}
+SLUICE_DEVICE void tma_store(const TensorMap& map, TensorCoordinates to, SharedAddress source, Location at = Location::current()) {
+  emulated::tma_store(map, to, source, false, at);
+}
+SLUICE_DEVICE void tma_reduce_add(const TensorMap& map, TensorCoordinates to, SharedAddress source, Location at = Location::current()) {
+  emulated::tma_store(map, to, source, true, at);
+}
+SLUICE_DEVICE void bulk_load(SharedAddress destination, const void* source, int bytes, Barrier* barrier,
+                             Location at = Location::current()) {
+  emulated::bulk_load(destination, source, bytes, barrier, at);
+}
+SLUICE_DEVICE void bulk_store(void* destination, SharedAddress source, int bytes, Location at = Location::current()) {
+  emulated::bulk_store(destination, source, bytes, false, at);
+}
+SLUICE_DEVICE void bulk_reduce_add(float* destination, SharedAddress source, int bytes, Location at = Location::current()) {
+  emulated::bulk_store(destination, source, bytes, true, at);
+}
+using emulated::bulk_commit;
+template <int groups>
+SLUICE_DEVICE void bulk_wait_read(Location at = Location::current()) {
+  emulated::bulk_wait(groups, true, at);
+}
+template <int groups>
+SLUICE_DEVICE void bulk_wait(Location at = Location::current()) {
+  emulated::bulk_wait(groups, false, at);
+}
+
+// wgmma
+SLUICE_DEVICE std::uint64_t matrix_descriptor(const void* start, int leading_bytes, int stride_bytes) {
+  constexpr std::uint64_t kSwizzle128Bytes = std::uint64_t{1} << 62;
+  const auto field = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3FFFF) >> 4); };
+  return field(shared_address(start)) | field(static_cast<std::uint32_t>(leading_bytes)) << 16 |
+         field(static_cast<std::uint32_t>(stride_bytes)) << 32 | kSwizzle128Bytes;
+}
+SLUICE_DEVICE std::uint64_t advance_descriptor(std::uint64_t descriptor, int bytes) {
+  return descriptor + static_cast<std::uint64_t>(bytes >> 4);
+}
+using emulated::wgmma_fence;
+SLUICE_DEVICE void wgmma_commit(Location at = Location::current()) { emulated::wgmma_commit(at); }
+template <int groups>
+SLUICE_DEVICE void wgmma_wait(Location at = Location::current()) {
+  emulated::wgmma_wait(groups, at);
+}
+template <DataType type, Major p_major, Major q_major, int registers>
+SLUICE_DEVICE void wgmma(float (&d)[registers], std::uint64_t p_descriptor, std::uint64_t q_descriptor, Location at = Location::current()) {
+  static_assert(type == DataType::bf16 || type == DataType::fp16);
+  constexpr auto kNumbers = type == DataType::bf16 ? emulated::Numbers::bf16 : emulated::Numbers::fp16;
+  emulated::wgmma({kNumbers, kNumbers, p_major, q_major, registers * 2}, d, p_descriptor, q_descriptor, at);
+}
+
+// numbers
+SLUICE_DEVICE std::uint16_t float_to_bf16(float x, Location at = Location::current()) {
+  emulated::check_poison(x, at);
+  return emulated::float_to_bf16(x);
+}
+SLUICE_DEVICE std::uint16_t float_to_fp16(float x, Location at = Location::current()) {
+  emulated::check_poison(x, at);
+  return emulated::float_to_fp16(x);
+}
+SLUICE_DEVICE float bf16_to_float(std::uint16_t bits) { return emulated::bf16_to_float(bits); }
+SLUICE_DEVICE float fp16_to_float(std::uint16_t bits) { return emulated::fp16_to_float(bits); }
+SLUICE_DEVICE std::uint32_t pack_bf16(float low, float high, Location at = Location::current()) {
+  return static_cast<std::uint32_t>(float_to_bf16(low, at)) | static_cast<std::uint32_t>(float_to_bf16(high, at)) << 16;
+}
+SLUICE_DEVICE std::uint32_t pack_fp16(float low, float high, Location at = Location::current()) {
+  return static_cast<std::uint32_t>(float_to_fp16(low, at)) | static_cast<std::uint32_t>(float_to_fp16(high, at)) << 16;
+}
+
+}  // namespace sluice::arch

@@ -1,0 +1,89 @@
+// What the calls of arch/emulated/arch.cuh come down to. Kernels see this header alone; the machine behind it is in machine.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+#include "arch/types.hpp"
+
+namespace sluice::arch::emulated {
+
+using Location = std::source_location;
+
+// threads.cpp: who am I, warps, barriers of threads
+int thread_in_cta();
+int cta_in_cluster();
+int cluster_in_grid();
+int clusters_in_grid();
+bool elect_one(const Location& at);
+float shuffle_xor(float value, int mask, const Location& at);
+void named_barrier(int id, int threads, bool waits, const Location& at);
+void sync_cta(const Location& at);
+void cluster_arrive(bool releases, const Location& at);
+void cluster_wait(const Location& at);
+void set_register_limit(int registers, const Location& at);
+void note_role(const char* role);
+void note_barriers(const Barrier* first, int count, const char* name);
+void note_work(int tile_m, int tile_n, int group, int k_begin, int k_end);
+
+// mbarrier.cpp
+void barrier_init(Barrier* barrier, int arrivals, const Location& at);
+void fence_barrier_init();
+void barrier_arrive(Barrier* barrier, int expect_bytes, const Location& at);
+void barrier_arrive_in_cluster(Barrier* barrier, int cta, bool releases, const Location& at);
+void barrier_wait(Barrier* barrier, std::uint32_t parity, const Location& at);
+
+// memory.cpp: ordinary accesses
+std::byte* dynamic_shared_memory();
+SharedAddress shared_address(const void* pointer);
+void store_shared(SharedAddress address, const void* from, int bytes, const Location& at);
+void load_shared(SharedAddress address, void* to, int bytes, const Location& at);
+ClusterAddress in_cta(SharedAddress address, int cta);
+void load_cluster(ClusterAddress address, void* to, int bytes, const Location& at);
+void fence_shared_for_async();
+void store_matrices(SharedAddress row, const std::uint32_t* matrices, int count, bool transposed, const Location& at);
+void check_global(const void* address, std::size_t bytes, bool writes, const Location& at);
+void check_poison(float value, const Location& at);
+
+// flags.cpp: global memory that synchronises
+enum class FlagAccess { relaxed, acquire, release, acq_rel };
+std::uint32_t load_flag(const std::uint32_t* flag, FlagAccess access, const Location& at);
+void store_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at);
+std::uint32_t add_to_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at);
+void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Location& at);
+void atomic_add_float(float* sum, float value, const Location& at);
+void fence_global();
+void fence_global_for_async();
+void wait_for_predecessor(const Location& at);
+std::uint64_t clock_cycles();
+
+// copy_engine.cpp
+void tma_load(void* destination, const TensorMap& map, TensorCoordinates from, Barrier* barrier, std::uint16_t cta_mask,
+              const Location& at);
+void tma_store(const TensorMap& map, TensorCoordinates to, SharedAddress source, bool adds, const Location& at);
+void bulk_load(SharedAddress destination, const void* source, int bytes, Barrier* barrier, const Location& at);
+void bulk_store(void* destination, SharedAddress source, int bytes, bool adds, const Location& at);
+void bulk_copy_to_cluster(ClusterAddress destination, SharedAddress source, int bytes, ClusterAddress barrier, const Location& at);
+void store_async(ClusterAddress destination, const void* from, int bytes, ClusterAddress barrier, const Location& at);
+void bulk_commit();
+void bulk_wait(int groups, bool read_only, const Location& at);
+
+// tensor_core.cpp
+enum class Numbers : std::uint8_t { bf16, fp16, e4m3, e5m2 };
+struct WgmmaShape {
+  Numbers p;
+  Numbers q;
+  Major p_major;
+  Major q_major;
+  int columns;
+
+  bool operator==(const WgmmaShape&) const = default;
+};
+void wgmma_fence();
+void wgmma(WgmmaShape shape, float* d, std::uint64_t p_descriptor, std::uint64_t q_descriptor, const Location& at);
+void wgmma(WgmmaShape shape, float* d, const std::uint32_t (&p)[4], std::uint64_t q_descriptor, const Location& at);
+void wgmma_commit(const Location& at);
+void wgmma_wait(int groups, const Location& at);
+
+}  // namespace sluice::arch::emulated

@@ -1,0 +1,89 @@
+// Global memory that synchronises: flags, counters, fences, and the order of kernels in a stream.
+#include "arch/emulated/machine.hpp"
+
+namespace sluice::arch::emulated {
+namespace {
+
+Machine& machine() { return Machine::here(); }
+bool acquires(FlagAccess a) { return a == FlagAccess::acquire || a == FlagAccess::acq_rel; }
+bool releases(FlagAccess a) { return a == FlagAccess::release || a == FlagAccess::acq_rel; }
+
+void saw(Flag& flag, FlagAccess access) {
+  Machine& m = machine();
+  Warp& warp = *m.thread().warp;
+  if (flag.released.empty()) return;
+  if (acquires(access)) return m.acquire(warp, flag.released);
+  if (!warp.fence_acquire) warp.fence_acquire = std::make_unique<Clock>(m.new_clock());
+  warp.fence_acquire->join(flag.released);
+  warp.clock.join_order(flag.released);
+}
+
+void left(Flag& flag, FlagAccess access) {
+  Machine& m = machine();
+  Warp& warp = *m.thread().warp;
+  m.publish(warp, flag.released, releases(access));
+  if (!releases(access) && warp.fence_release) flag.released.join(*warp.fence_release);
+  m.wake_all(flag.waiters);
+  m.maybe_yield();
+}
+
+Flag& flag_at(const std::uint32_t* address, bool writes, const Location& at) {
+  if (reinterpret_cast<std::uintptr_t>(address) % sizeof(std::uint32_t) != 0)
+    machine().fail(at, "uses a flag at an address that is not a multiple of 4");
+  machine().global(address, sizeof *address, writes, at);
+  return machine().flag(address);
+}
+
+}  // namespace
+
+std::uint32_t load_flag(const std::uint32_t* flag, FlagAccess access, const Location& at) {
+  saw(flag_at(flag, false, at), access);
+  const std::uint32_t value = *flag;
+  machine().maybe_yield();
+  return value;
+}
+
+void store_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at) {
+  Flag& f = flag_at(flag, true, at);
+  *flag = value;
+  left(f, access);
+}
+
+std::uint32_t add_to_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at) {
+  Flag& f = flag_at(flag, true, at);
+  saw(f, access);
+  const std::uint32_t before = *flag;
+  *flag = before + value;
+  left(f, access);
+  return before;
+}
+
+void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Location& at) {
+  Machine& m = machine();
+  Flag& f = flag_at(flag, false, at);
+  while (*flag != value) {
+    f.waiters.push_back(&m.thread());
+    m.wait(at, [flag, value] { return "a flag to become " + std::to_string(value) + "; it is " + std::to_string(*flag); });
+  }
+  saw(f, FlagAccess::acquire);
+}
+
+void atomic_add_float(float* sum, float value, const Location& at) {
+  machine().global(sum, sizeof *sum, true, at);
+  check_poison(value, at);
+  *sum += value;
+}
+
+void fence_global() {
+  Machine& m = machine();
+  Warp& warp = *m.thread().warp;
+  if (warp.fence_acquire) warp.clock.join(*warp.fence_acquire);
+  warp.fence_release = std::make_unique<Clock>(warp.clock);
+  warp.published = true;
+}
+
+void wait_for_predecessor(const Location&) { machine().thread().predecessor_done = true; }
+
+std::uint64_t clock_cycles() { return machine().statistics.steps; }
+
+}  // namespace sluice::arch::emulated

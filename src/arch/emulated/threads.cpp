@@ -1,0 +1,176 @@
+// Threads: who they are, what warps do together, and barriers that count threads.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "arch/emulated/machine.hpp"
+
+namespace sluice::arch::emulated {
+namespace {
+
+Machine& machine() { return Machine::here(); }
+Thread& self() { return machine().thread(); }
+
+// One thread more has come to a barrier of `threads`. True for the last, which releases the others.
+bool arrive(NamedBarrier& barrier, int threads, bool releases, const Location& at) {
+  Machine& m = machine();
+  Thread& me = self();
+  if (barrier.arrived == 0) barrier.expected = threads;
+  if (barrier.expected != threads)
+    m.fail(at, "comes to a barrier of " + std::to_string(threads) + " threads at which others expect " + std::to_string(barrier.expected));
+  ++barrier.arrived;
+  // Warps arrive as one: what they know counts when their last lane is here.
+  if (int& lanes = barrier.by_warp[me.warp]; ++lanes % kWarpThreads == 0) m.publish(*me.warp, barrier.gathering, releases);
+  if (barrier.arrived < barrier.expected) return false;
+  for (const auto& [warp, lanes] : barrier.by_warp)
+    if (lanes % kWarpThreads != 0) m.publish(*warp, barrier.gathering, releases);
+  barrier.by_warp.clear();
+  barrier.published = barrier.gathering;
+  barrier.arrived = 0;
+  ++barrier.generation;
+  m.wake_all(barrier.waiters);
+  return true;
+}
+
+std::string progress(const NamedBarrier& barrier, const std::string& name) {
+  return name + " (" + std::to_string(barrier.arrived) + " of " + std::to_string(barrier.expected) + " threads are there)";
+}
+
+// This lane's next collective. Lanes meet by the number of their calls, and may come one after the other.
+std::shared_ptr<WarpCollective> join_collective(WarpCollective::Kind kind, const Location& at) {
+  Thread& me = self();
+  Warp& warp = *me.warp;
+  const std::uint64_t number = me.collective_calls++;
+  while (warp.first_collective + warp.collectives.size() <= number) {
+    warp.collectives.push_back(std::make_shared<WarpCollective>());
+    warp.collectives.back()->kind = kind;
+    warp.collectives.back()->at = at;
+  }
+  std::shared_ptr<WarpCollective> c = warp.collectives[number - warp.first_collective];
+  if (c->kind != kind || c->at.line() != at.line() || std::strcmp(c->at.file_name(), at.file_name()) != 0)
+    machine().fail(at, "does for a whole warp what other lanes of it do at line " + std::to_string(c->at.line()) +
+                           ": the warp has diverged before an instruction that needs all of it");
+  ++c->arrived;
+  while (!warp.collectives.empty() && warp.collectives.front()->arrived == kWarpThreads) {
+    warp.collectives.pop_front();
+    ++warp.first_collective;
+  }
+  return c;
+}
+
+// Until all lanes are there; the last one finishes before it lets the others go on.
+template <class Finish>
+void meet(WarpCollective& c, const char* what, const Location& at, Finish finish) {
+  if (c.arrived < kWarpThreads) {
+    c.waiters.push_back(&self());
+    machine().wait(at, [&c, what] { return "the other lanes of its warp: " + std::to_string(c.arrived) + " of 32 have come to " + what; });
+    return;
+  }
+  finish();
+  machine().wake_all(c.waiters);
+}
+
+}  // namespace
+
+int thread_in_cta() { return self().number; }
+int cta_in_cluster() { return self().cta->rank; }
+int cluster_in_grid() { return self().cta->cluster->number; }
+int clusters_in_grid() { return machine().launch().clusters; }
+
+bool elect_one(const Location& at) {
+  const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::elect, at);
+  meet(*c, "elect_one", at, [&] { c->elected = static_cast<int>(machine().random(kWarpThreads)); });
+  return c->elected == self().number % kWarpThreads;
+}
+
+float shuffle_xor(float value, int mask, const Location& at) {
+  const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::shuffle, at);
+  const int lane = self().number % kWarpThreads;
+  c->words[static_cast<std::size_t>(lane)][0] = std::bit_cast<std::uint32_t>(value);
+  meet(*c, "shuffle_xor", at, [] {});
+  return std::bit_cast<float>(c->words[static_cast<std::size_t>(lane ^ mask)][0]);
+}
+
+// The lanes need no result and do not wait: the last one carries it out.
+void store_matrices(SharedAddress row, const std::uint32_t* matrices, int count, bool transposed, const Location& at) {
+  const std::shared_ptr<WarpCollective> shared = join_collective(WarpCollective::Kind::store_matrices, at);
+  WarpCollective& c = *shared;
+  const auto lane = static_cast<std::size_t>(self().number % kWarpThreads);
+  c.rows[lane] = row;
+  std::copy_n(matrices, count, c.words[lane].begin());
+  if (c.arrived < kWarpThreads) return;
+  // Lane 4 r + j holds elements 2 j and 2 j + 1 of row r of each matrix; transposed, of column r.
+  for (int i = 0; i < count; ++i)
+    for (int r = 0; r < 8; ++r) {
+      std::uint16_t elements[8];
+      for (int e = 0; e < 8; ++e) {
+        const int fragment_row = transposed ? e : r, fragment_column = transposed ? r : e;
+        const std::uint32_t word = c.words[static_cast<std::size_t>(4 * fragment_row + fragment_column / 2)][static_cast<std::size_t>(i)];
+        elements[e] = static_cast<std::uint16_t>(word >> (16 * (fragment_column % 2)));
+      }
+      store_shared(c.rows[static_cast<std::size_t>(8 * i + r)], elements, sizeof elements, at);
+    }
+}
+
+void named_barrier(int id, int threads, bool waits, const Location& at) {
+  Machine& m = machine();
+  Thread& me = self();
+  if (id < 0 || id > 15) m.fail(at, "uses named barrier " + std::to_string(id) + "; there are 0 to 15");
+  if (threads % kWarpThreads != 0) m.fail(at, "comes to a barrier of " + std::to_string(threads) + " threads, not a multiple of 32");
+  NamedBarrier& barrier = me.cta->named[static_cast<std::size_t>(id)];
+  const std::uint32_t generation = barrier.generation;
+  const bool last = arrive(barrier, threads, true, at);
+  if (!waits) return m.maybe_yield();
+  if (!last) {
+    barrier.waiters.push_back(&me);
+    m.wait(at, [&barrier, id] { return progress(barrier, id == 0 ? "the CTA's barrier" : "named barrier " + std::to_string(id)); });
+  }
+  m.acquire(*me.warp, barrier.published, &barrier, generation);
+  m.maybe_yield();
+}
+
+void sync_cta(const Location& at) { named_barrier(0, machine().launch().threads_per_cta, true, at); }
+
+void cluster_arrive(bool releases, const Location& at) {
+  Thread& me = self();
+  if (me.cluster_arrivals != me.cluster_waits) machine().fail(at, "arrives twice at the cluster's barrier without waiting between");
+  ++me.cluster_arrivals;
+  arrive(me.cta->cluster->barrier, machine().launch().threads_per_cta * machine().launch().ctas_per_cluster, releases, at);
+  machine().maybe_yield();
+}
+
+void cluster_wait(const Location& at) {
+  Machine& m = machine();
+  Thread& me = self();
+  NamedBarrier& barrier = me.cta->cluster->barrier;
+  if (me.cluster_arrivals != me.cluster_waits + 1) m.fail(at, "waits at the cluster's barrier without having arrived");
+  const std::uint32_t generation = me.cluster_waits++;
+  if (barrier.generation == generation) {
+    barrier.waiters.push_back(&me);
+    m.wait(at, [&barrier] { return progress(barrier, "the cluster's barrier"); });
+  }
+  m.acquire(*me.warp, barrier.published, &barrier, generation);
+}
+
+void set_register_limit(int registers, const Location& at) {
+  if (registers % 8 != 0 || registers < 24 || registers > 256)
+    machine().fail(at, "sets a register limit of " + std::to_string(registers) + "; it must be a multiple of 8 from 24 to 256");
+}
+
+void note_role(const char* role) { self().role = role; }
+
+void note_barriers(const Barrier* first, int count, const char* name) {
+  Cta& cta = *self().cta;
+  for (int i = 0; i < count; ++i)
+    if (const auto found = cta.barriers.find(shared_address(first + i)); found != cta.barriers.end()) {
+      found->second.name = name;
+      found->second.index = i;
+    }
+}
+
+void note_work(int tile_m, int tile_n, int group, int k_begin, int k_end) {
+  self().work = {tile_m, tile_n, group, k_begin, k_end};
+  self().has_work = true;
+}
+
+}  // namespace sluice::arch::emulated

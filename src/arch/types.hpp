@@ -1,0 +1,42 @@
+// What both implementations of arch/ and the host share.
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::arch {
+
+// What the copy engine must know of a tensor: for the GPU a CUtensorMap, filled in by cuTensorMapEncodeTiled; for the emulator what
+// emulated::encode_tensor_map writes. Passed as a kernel parameter.
+struct alignas(64) TensorMap {
+  std::uint64_t opaque[16];
+};
+
+struct TensorCoordinates {
+  int inner;  // in elements along the contiguous dimension
+  int outer;
+  int batch;
+};
+
+// What L2 should do with the lines a copy touches: the 64-bit policies that createpolicy.fractional would return for fraction 1.
+enum class CachePolicy : std::uint64_t {
+  evict_normal = 0x1000000000000000,
+  evict_first = 0x12F0000000000000,
+  evict_last = 0x14F0000000000000,
+};
+
+// An mbarrier: counts arrivals of threads and bytes of asynchronous copies. Lies in shared memory.
+using Barrier = std::uint64_t;
+
+// A place in this CTA's shared memory, in the 32 bits that instructions take. Address arithmetic belongs here rather than on pointers,
+// which cost 64-bit registers (and ptxas 13.0 once miscompiled an epilogue that turned such pointers by exclusive or).
+using SharedAddress = std::uint32_t;
+
+// A place in the shared memory of some CTA of the cluster.
+enum class ClusterAddress : std::uint32_t {};
+
+inline constexpr int kWgmmaDepthElems = 16;  // of 16-bit elements: 32 bytes of K
+
+// Which way an operand lies in shared memory, as wgmma's transpose immediates encode it.
+enum class Major : int { k = 0, vector = 1 };
+
+}  // namespace sluice::arch

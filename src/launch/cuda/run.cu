@@ -1,0 +1,74 @@
+// run(): binds pointers to a plan and enqueues one kernel.
+#include "sluice/run.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include "core/check_arguments.hpp"
+#include "core/kernel_layout.hpp"
+#include "launch/bind.hpp"
+#include "launch/cuda/cuda_status.hpp"
+#include "launch/cuda/registry.hpp"
+#include "launch/cuda/tensor_map.hpp"
+
+namespace sluice {
+namespace {
+
+// A plan for more SMs than there are would leave its clusters waiting for each other once schedules with partial tiles exist.
+Status check_device(const DeviceSpec& planned) {
+  int device = 0, major = 0, minor = 0, sms = 0;
+  if (Status s = cuda_status(cudaGetDevice(&device), "no usable GPU"); !s) return s;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+  if (major == 9 && minor == 0 && sms < planned.sm_count)
+    return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has " + std::to_string(sms) +
+                                              " SMs and the plan was made for the " + std::to_string(planned.sm_count) + " of " +
+                                              planned.name + "; plan for current_device()"};
+  if (major == 9 && minor == 0) return Nothing{};
+  return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
+                                            std::to_string(minor) + "; the kernels need 9.0 (Hopper)"};
+}
+
+Status launch(const Plan& plan, const void* kernel, GemmParams& params, Stream stream) {
+  if (Status s = cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_memory_bytes),
+                             "cannot reserve shared memory");
+      !s)
+    return s;
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim = {static_cast<unsigned>(cluster_size(plan.kernel)), 1, 1};
+  // The kernel waits for its predecessor itself, before it touches global memory: what overlaps is launch and set-up alone.
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = {static_cast<unsigned>(plan.grid_ctas), 1, 1};
+  config.blockDim = {static_cast<unsigned>(threads_per_cta(plan.kernel)), 1, 1};
+  config.dynamicSmemBytes = static_cast<std::size_t>(plan.shared_memory_bytes);
+  config.stream = stream;
+  config.attrs = attributes;
+  config.numAttrs = 2;
+  void* arguments[] = {&params};
+  return cuda_status(cudaLaunchKernelExC(&config, kernel, arguments), "kernel launch");
+}
+
+}  // namespace
+
+Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes, Stream stream) {
+  if (Status s = check_arguments(plan, arguments); !s) return s;
+  if (workspace_bytes < plan.workspace_bytes || (plan.workspace_bytes > 0 && workspace == nullptr))
+    return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +
+                                                     " bytes; the plan needs " + std::to_string(plan.workspace_bytes) +
+                                                     " (Plan::workspace_bytes)"};
+  if (is_empty(plan.problem)) return Nothing{};
+  if (Status s = check_device(plan.device); !s) return s;
+  const void* kernel = find_gemm_kernel(plan.kernel);
+  if (kernel == nullptr)
+    return Error{ErrorCode::unsupported,
+                 "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
+
+  Result<GemmParams> params = bind(plan, arguments, encode_tensor_map);
+  if (!params) return params.error();
+  return launch(plan, kernel, *params, stream);
+}
+
+}  // namespace sluice

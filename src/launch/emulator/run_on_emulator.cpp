@@ -1,0 +1,112 @@
+// run_on_emulator(): binds host pointers to a plan and runs its kernel on the emulated machine.
+#include "sluice/emulator.hpp"
+
+#include <exception>
+#include <string>
+
+#include "arch/emulated/emulator.hpp"
+#include "core/check_arguments.hpp"
+#include "core/check_plan.hpp"
+#include "core/kernel_layout.hpp"
+#include "kernel/kernel_entry.hpp"
+#include "launch/bind.hpp"
+#include "launch/kernel_map.hpp"
+
+namespace sluice {
+namespace {
+
+namespace emulated = arch::emulated;
+
+emulated::Element element(DataType type) {
+  switch (type) {
+    case DataType::bf16:
+      return emulated::Element::bf16;
+    case DataType::fp16:
+      return emulated::Element::fp16;
+    case DataType::fp32:
+      break;
+  }
+  return emulated::Element::fp32;
+}
+
+Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape box) {
+  constexpr int kUnswizzledBytes = 16;
+  const int bytes = size_bytes(tensor.type), row_bytes = box.inner * bytes;
+  const bool one_matrix = tensor.batch == 1 || tensor.batch_stride_elems == 0;
+  const std::int64_t pitch = tensor.leading_elems * bytes;
+  try {
+    return emulated::encode_tensor_map({.data = tensor.data,
+                                        .element = element(tensor.type),
+                                        .extents = {tensor.inner, tensor.outer, one_matrix ? 1 : tensor.batch},
+                                        .strides_bytes = {pitch, one_matrix ? pitch : tensor.batch_stride_elems * bytes},
+                                        .box = {box.inner, box.outer, 1},
+                                        .swizzle_bytes = row_bytes == kUnswizzledBytes ? 0 : row_bytes});
+  } catch (const std::exception& broken) {
+    return Error{ErrorCode::emulation, std::string(tensor.name) + ": " + broken.what()};
+  }
+}
+
+// What a batch of matrices covers, from its first element to its last.
+std::size_t span_bytes(std::int64_t inner, std::int64_t outer, std::int64_t leading, std::int64_t batch, std::int64_t batch_stride,
+                       DataType type) {
+  if (inner <= 0 || outer <= 0) return 0;
+  return static_cast<std::size_t>((batch - 1) * batch_stride + (outer - 1) * leading + inner) * static_cast<std::size_t>(size_bytes(type));
+}
+
+std::vector<emulated::GlobalBuffer> buffers(const GemmProblem& p, const GemmArguments& arguments) {
+  const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
+  std::vector<emulated::GlobalBuffer> all;
+  const auto add = [&](const char* name, const void* data, std::size_t bytes, bool writable) {
+    if (data != nullptr && bytes > 0) all.push_back({.name = name, .data = data, .bytes = bytes, .writable = writable});
+  };
+  add("D", arguments.d, span_bytes(p.n, p.m, p.ldd, p.batch, p.batch_stride_d, p.type_d), true);  // before C, which may be the same
+  if (reads_a_and_b(p)) {
+    add("A", arguments.a, span_bytes(a_rows ? p.k : p.m, a_rows ? p.m : p.k, p.lda, p.batch, p.batch_stride_a, p.type_ab), false);
+    add("B", arguments.b, span_bytes(b_rows ? p.n : p.k, b_rows ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b, p.type_ab), false);
+  }
+  if (reads_c(p)) add("C", arguments.c, span_bytes(p.n, p.m, p.ldc, p.batch, p.batch_stride_c, p.type_d), false);
+  if (p.epilogue.bias != Bias::none)
+    add("bias", arguments.bias, span_bytes(p.epilogue.bias == Bias::per_row ? p.m : p.n, 1, 0, 1, 0, p.type_d), false);
+  return all;
+}
+
+EmulatedKernel find_emulated_kernel(const KernelConfig& config) {
+  static const KernelMap<EmulatedKernel> kernels([]<KernelConfig listed>() { return emulated_gemm_kernel<listed>(); });
+  return kernels.find(config);
+}
+
+}  // namespace
+
+bool built_with_emulator() { return true; }
+
+Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const EmulatorOptions& options, const Progress& progress) {
+  if (Status s = check_plan(plan); !s) return s;
+  if (Status s = check_arguments(plan, arguments); !s) return s;
+  if (options.resident_clusters < 0)
+    return Error{ErrorCode::invalid_argument,
+                 "resident_clusters = " + std::to_string(options.resident_clusters) + " is negative; pass 0 for as many as make four CTAs"};
+  if (is_empty(plan.problem)) return Nothing{};
+  const EmulatedKernel kernel = find_emulated_kernel(plan.kernel);
+  if (kernel == nullptr)
+    return Error{ErrorCode::unsupported,
+                 "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
+  const Result<GemmParams> params = bind(plan, arguments, encode_tensor_map);
+  if (!params) return params.error();
+
+  const int cluster = cluster_size(plan.kernel);
+  emulated::Launch launch{.clusters = plan.grid_ctas / cluster,
+                          .ctas_per_cluster = cluster,
+                          .threads_per_cta = threads_per_cta(plan.kernel),
+                          .shared_memory_bytes = plan.shared_memory_bytes,
+                          .buffers = buffers(plan.problem, arguments),
+                          .progress = progress};
+  try {
+    emulated::run(launch, {options, {}}, [&] { kernel(*params); });
+  } catch (const emulated::EmulationError& wrong) {
+    return Error{ErrorCode::emulation, name(plan.kernel) + ": " + wrong.what()};
+  }
+  if (progress) progress(1.0);
+  return Nothing{};
+}
+
+}  // namespace sluice

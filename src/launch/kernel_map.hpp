@@ -1,0 +1,39 @@
+// From a kernel's configuration to what a machine starts.
+#pragma once
+
+#include <cstddef>
+#include <unordered_map>
+
+#include "core/kernel_instances.hpp"
+
+namespace sluice {
+
+struct KernelConfigHash {
+  std::size_t operator()(const KernelConfig& c) const {
+    std::size_t hash = 0;
+    for (int field :
+         {static_cast<int>(c.type_ab), static_cast<int>(c.layout_a), static_cast<int>(c.layout_b), static_cast<int>(c.schedule),
+          static_cast<int>(c.order), static_cast<int>(c.load), c.tile_m, c.tile_n, c.tile_k, c.cluster_m, c.cluster_n, c.ctas_per_sm})
+      hash = hash * 1000003 + static_cast<std::size_t>(field);
+    return hash;
+  }
+};
+
+// Every kernel of the list, by what entry.operator()<config>() gives; null for a configuration that is not in it.
+template <class Entry>
+class KernelMap {
+ public:
+  template <class F>
+  explicit KernelMap(F&& entry) {
+    for_each_kernel([&]<KernelConfig listed>() { entries_.emplace(listed, entry.template operator()<listed>()); });
+  }
+  Entry find(const KernelConfig& config) const {
+    const auto found = entries_.find(config);
+    return found == entries_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::unordered_map<KernelConfig, Entry, KernelConfigHash> entries_;
+};
+
+}  // namespace sluice
