@@ -193,6 +193,10 @@ Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, st
                                                      " bytes; the plan needs " + std::to_string(plan.workspace_bytes) +
                                                      " (Plan::workspace_bytes)"};
   if (is_empty(plan.problem)) return Nothing{};
+  if (plan.scheduler.kind > SchedulerKind::data_parallel || plan.scheduler.claim != WorkClaim::fixed)
+    return Error{ErrorCode::unsupported, std::string("no kernel runs the scheduler ") + to_string(plan.scheduler.kind) + ", claimed by " +
+                                             to_string(plan.scheduler.claim) +
+                                             ", yet; plan with data-parallel and fixed, or use run_on_cpu"};
   if (Status s = check_device(plan.device); !s) return s;
   const void* kernel = find_gemm_kernel(plan.kernel);
   if (kernel == nullptr)
