@@ -27,36 +27,41 @@ struct Dealt {
   std::int32_t units = 1;
 };
 
+// From `least` to `most`, both included. rapidcheck would begin with small numbers, which cut few tiles.
+rc::Gen<std::int32_t> between(std::int32_t least, std::int32_t most) {
+  return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(least, most + 1));
+}
+
 // Of any of the kinds that cut tiles; valid by construction, which check_scheduler() confirms.
 Dealt random_dealt() {
   SchedulerParams p;
   p.kind = *rc::gen::element(SchedulerKind::split_k, SchedulerKind::stream_k, SchedulerKind::hybrid);
   p.raster = *rc::gen::element(Rasterization::along_m, Rasterization::along_n);
   p.claim = *rc::gen::element(WorkClaim::fixed, WorkClaim::ticket);
-  p.cluster_m = *rc::gen::inRange(1, 3);
-  p.cluster_n = *rc::gen::inRange(1, 3);
-  p.tiles_m = p.cluster_m * *rc::gen::inRange(1, 12);
-  p.tiles_n = p.cluster_n * *rc::gen::inRange(1, 8);
-  p.groups = *rc::gen::inRange(1, 3);
-  p.cohort = *rc::gen::inRange(1, 5);
-  p.k_tiles = *rc::gen::oneOf(rc::gen::inRange(0, 10), rc::gen::inRange(1, 100));
-  p.min_k_tiles = *rc::gen::weightedOneOf<std::int32_t>({{2, rc::gen::just<std::int32_t>(1)}, {1, rc::gen::inRange(1, 12)}});
+  p.cluster_m = *between(1, 2);
+  p.cluster_n = *between(1, 2);
+  p.tiles_m = p.cluster_m * *between(1, 11);
+  p.tiles_n = p.cluster_n * *between(1, 7);
+  p.groups = *between(1, 2);
+  p.cohort = *between(1, 4);
+  p.k_tiles = *rc::gen::weightedOneOf<std::int32_t>({{1, rc::gen::just(0)}, {12, between(1, 9)}, {12, between(1, 90)}});
+  p.min_k_tiles = *rc::gen::oneOf(rc::gen::just(1), between(1, 11));
   const std::int32_t tiles = cluster_tiles(p);
   if (p.kind == SchedulerKind::split_k) {
-    p.splits = *rc::gen::inRange(1, std::max(1, p.k_tiles / p.min_k_tiles) + 1);
+    p.splits = *between(1, std::max(1, p.k_tiles / p.min_k_tiles));
     const std::int32_t items = tiles * p.splits;
-    std::int32_t units = *rc::gen::inRange(1, items + 3);
+    std::int32_t units = *between(1, items + 3 - 1);
     if (p.claim == WorkClaim::fixed && fixed_claim_can_stall(p, units)) units = items;
     return {p, units};
   }
-  p.stream_k_ranges = *rc::gen::oneOf(rc::gen::inRange(1, 12), rc::gen::inRange(1, 150));
-  if (*rc::gen::inRange(0, 3) == 0 && p.k_tiles > 0) {  // regions, as many as the tiles or a part of them
-    p.stream_k_regions = *rc::gen::inRange(1, tiles + 1);
-    p.stream_k_ranges = p.stream_k_regions * *rc::gen::inRange(1, 6);
+  p.stream_k_ranges = *rc::gen::oneOf(between(1, 11), between(1, 150));
+  if (*between(0, 2) == 0 && p.k_tiles > 0) {  // regions, as many as the tiles or a part of them
+    p.stream_k_regions = *between(1, tiles);
+    p.stream_k_ranges = p.stream_k_regions * *between(1, 5);
   }
   if (p.k_tiles > 0)
     p.stream_k_tiles =
-        p.kind == SchedulerKind::stream_k ? tiles : *rc::gen::inRange(0, tiles / p.stream_k_regions + 1) * p.stream_k_regions;
+        p.kind == SchedulerKind::stream_k ? tiles : *between(0, tiles / p.stream_k_regions) * p.stream_k_regions;
   if (p.kind == SchedulerKind::stream_k && p.stream_k_tiles % p.stream_k_regions != 0) {
     p.stream_k_ranges /= p.stream_k_regions;
     p.stream_k_regions = 1;
@@ -230,8 +235,9 @@ std::size_t run_with_residents(const Dealt& dealt, std::int32_t resident, std::s
   };
   // One step of a unit: a worker finishes, or the one whose turn it is takes an item. False if neither can.
   const auto step = [&](Unit& unit) {
+    const std::size_t first = adversary() % workers;
     for (std::size_t i = 0; i < workers; ++i) {
-      std::optional<std::int32_t>& item = unit.busy[(i + adversary()) % workers];
+      std::optional<std::int32_t>& item = unit.busy[(first + i) % workers];
       if (!item) continue;
       const auto wait = waits[static_cast<std::size_t>(*item)];
       if (wait && !done[static_cast<std::size_t>(*wait)]) continue;
