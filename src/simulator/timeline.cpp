@@ -126,8 +126,8 @@ class Timeline {
         ++unit;
         continue;
       }
+      if (launched_ < units_) launch_on(place);  // at the end of the list, and first: the new one may have nothing to do either
       unit = units.erase(unit);
-      if (launched_ < units_) launch_on(place);
     }
     if (places_[place].multiplying) return;
     for (auto unit = units.begin(); unit != units.end(); ++unit) {

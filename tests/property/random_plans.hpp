@@ -96,6 +96,14 @@ inline GemmProblem random_problem(std::int64_t largest) {
   return p;
 }
 
+// Some scheduler, with parameters that suit any problem.
+inline void choose_scheduler(PlanOptions& options) {
+  options.scheduler = *rc::gen::element(SchedulerKind::one_tile_per_cta, SchedulerKind::data_parallel, SchedulerKind::split_k,
+                                        SchedulerKind::stream_k, SchedulerKind::hybrid);
+  options.claim = *rc::gen::element(WorkClaim::fixed, WorkClaim::ticket);
+  if (*options.scheduler >= SchedulerKind::split_k) options.min_k_tiles = *rc::gen::element(0, 1, 2, 5);
+}
+
 inline DeviceSpec random_device() { return *rc::gen::elementOf(builtin_devices()); }
 
 }  // namespace sluice::test

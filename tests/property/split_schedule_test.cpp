@@ -60,8 +60,7 @@ Dealt random_dealt() {
     p.stream_k_ranges = p.stream_k_regions * *between(1, 5);
   }
   if (p.k_tiles > 0)
-    p.stream_k_tiles =
-        p.kind == SchedulerKind::stream_k ? tiles : *between(0, tiles / p.stream_k_regions) * p.stream_k_regions;
+    p.stream_k_tiles = p.kind == SchedulerKind::stream_k ? tiles : *between(0, tiles / p.stream_k_regions) * p.stream_k_regions;
   if (p.kind == SchedulerKind::stream_k && p.stream_k_tiles % p.stream_k_regions != 0) {
     p.stream_k_ranges /= p.stream_k_regions;
     p.stream_k_regions = 1;
