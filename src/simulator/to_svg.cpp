@@ -200,11 +200,10 @@ class Picture {
     std::string svg = rectangle(kLeft, y - 10, 12, 12, kIdle) + "/>\n" + text(kLeft + 18, y, 12, "start", kFaint, "idle");
     const char* colours = any_partial_ ? "colour: the output tile" : "colour: first, second, ... tile of the SM";
     svg += text(kLeft + 60, y, 12, "start", kFaint, colours);
-    if (handed_on_ > 0)
-      svg += text(kLeft + 210, y, 12, "start", kFaint,
-                  "pale: a piece whose sums the next piece of the tile takes over; the last one writes out");
-    else if (simulation_.workers_per_cta == 2)
-      svg += text(kLeft + 330, y, 12, "start", kFaint, "dark band: the first consumer warpgroup's tile (above), the second's (below)");
+    if (handed_on_ > 0) svg += text(kLeft + 210, y, 12, "start", kFaint, "pale: its sums go on to the tile's next piece");
+    if (simulation_.workers_per_cta == 2)
+      svg += text(kLeft + (handed_on_ > 0 ? 490 : 330), y, 12, "start", kFaint,
+                  "dark band: the first consumer warpgroup's tile (above), the second's (below)");
     if (simulation_.cluster_m * simulation_.cluster_n > 1)
       svg += text(
           kWidth - kRight, y, 12, "end", kFaint,

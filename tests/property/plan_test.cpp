@@ -138,7 +138,7 @@ RC_GTEST_PROP(Plans, SimulateToFullCoverage, ()) {
   RC_LOG() << describe(problem) << " on " << device.name;
   const Result<Plan> made = plan(problem, device, random_options());
   RC_PRE(made.ok());
-  const Result<Simulation> simulation = simulate(*made);
+  const Result<Simulation> simulation = simulate(*made, {.resident_units = *rc::gen::inRange(0, 5)});
   RC_ASSERT(simulation.ok());
   RC_ASSERT(simulation->uncovered_k_tiles == 0);
   RC_ASSERT(simulation->repeated_k_tiles == 0);
