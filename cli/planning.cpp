@@ -27,6 +27,14 @@ void add_planner_flags(CLI::App& command, PlannerFlags& flags) {
   const std::string group = "Restrict the planner";
   command.add_option("--schedule", flags.schedule, fmt::format("Only kernels of this schedule: {}", kSchedules))->group(group);
   command.add_option("--scheduler", flags.scheduler, fmt::format("How tiles are dealt to workers: {}", kSchedulers))->group(group);
+  command.add_option("--splits", flags.splits, "With split-k: pieces of each tile")->check(above_zero())->group(group);
+  command.add_option("--regions", flags.regions, "With stream-k and hybrid: separate sets of tiles and clusters")
+      ->check(above_zero())
+      ->group(group);
+  command.add_option("--min-k-tiles", flags.min_k_tiles, "With split-k, stream-k and hybrid: no piece of a tile is shorter")
+      ->check(above_zero())
+      ->group(group);
+  command.add_option("--claim", flags.claim, fmt::format("How clusters come by their work: {}", kClaims))->group(group);
   command.add_option("--raster", flags.raster, fmt::format("Direction in which cohorts of tiles advance: {}", kRasters))->group(group);
   command.add_option("--tile-m", flags.tile_m, "Only kernels with tiles of this many rows")->check(above_zero())->group(group);
   command.add_option("--tile-n", flags.tile_n, "Only kernels with tiles of this many columns")->check(above_zero())->group(group);
@@ -34,10 +42,16 @@ void add_planner_flags(CLI::App& command, PlannerFlags& flags) {
 }
 
 Result<PlanOptions> to_plan_options(const PlannerFlags& flags) {
-  PlanOptions options{.kernel_name = flags.kernel, .tile_m = flags.tile_m, .tile_n = flags.tile_n};
+  PlanOptions options{.splits = flags.splits,
+                      .stream_k_regions = flags.regions,
+                      .min_k_tiles = flags.min_k_tiles,
+                      .kernel_name = flags.kernel,
+                      .tile_m = flags.tile_m,
+                      .tile_n = flags.tile_n};
   if (Status s = choose_into(options.schedule, "--schedule", flags.schedule, &parse_kernel_schedule, kSchedules); !s) return s.error();
   if (Status s = choose_into(options.scheduler, "--scheduler", flags.scheduler, &parse_scheduler, kSchedulers); !s) return s.error();
   if (Status s = choose_into(options.raster, "--raster", flags.raster, &parse_rasterization, kRasters); !s) return s.error();
+  if (Status s = choose_into(options.claim, "--claim", flags.claim, &parse_work_claim, kClaims); !s) return s.error();
   const auto named = [&](const KernelConfig& kernel) { return name(kernel) == flags.kernel; };
   if (!flags.kernel.empty() && std::none_of(kernel_list().begin(), kernel_list().end(), named))
     return Error{ErrorCode::not_found, fmt::format("no kernel is called '{}'; `sluice list` shows the {} kernels of this build",

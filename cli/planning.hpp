@@ -15,8 +15,9 @@ namespace sluice::cli {
 
 // What the planner may choose from. `plan`, `explain`, `simulate` and `gemm` share them.
 struct PlannerFlags {
-  std::string schedule, scheduler, raster, kernel;
+  std::string schedule, scheduler, raster, claim, kernel;
   int tile_m = 0, tile_n = 0;
+  int splits = 0, regions = 0, min_k_tiles = 0;
 };
 void add_planner_flags(CLI::App& command, PlannerFlags& flags);
 Result<PlanOptions> to_plan_options(const PlannerFlags& flags);

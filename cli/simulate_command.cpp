@@ -16,6 +16,7 @@ struct SimulateFlags {
   PlanningFlags planning;
   std::string plan_file, svg_file;
   int width = 100;
+  int resident = 0;
   const CLI::App* command = nullptr;
 };
 
@@ -27,7 +28,7 @@ Status check_source(const SimulateFlags& flags) {
         return Error{ErrorCode::invalid_argument, fmt::format("{} is missing; pass --m, --n and --k, or a plan's file with --plan", flag)};
     return Nothing{};
   }
-  const std::array<std::string_view, 4> about_output = {"--plan", "--svg", "--width", "--json"};
+  const std::array<std::string_view, 5> about_output = {"--plan", "--svg", "--width", "--json", "--resident"};
   for (const CLI::Option* option : flags.command->get_options()) {
     const bool about_plan = std::find(about_output.begin(), about_output.end(), option->get_name()) == about_output.end();
     if (option->count() > 0 && about_plan)
@@ -60,7 +61,7 @@ Outcome show_simulation(const SimulateFlags& flags, const Session& session) {
   const Result<PlannedProblem> planned = plan_to_simulate(flags);
   if (!planned) return planned.error();
   const Plan& plan = planned->plan;
-  const Result<Simulation> simulation = simulate(plan);
+  const Result<Simulation> simulation = simulate(plan, {.resident_units = flags.resident});
   if (!simulation) return simulation.error();
   if (!flags.svg_file.empty())
     if (Status s = write_text_file(flags.svg_file, to_svg(*simulation)); !s) return s.error();
@@ -89,6 +90,9 @@ void add_simulate_command(CLI::App& app, Session& session) {
   add_problem_flags(*command, flags->planning.problem, false);
   add_device_flag(*command, flags->planning.device);
   add_planner_flags(*command, flags->planning.planner);
+  command
+      ->add_option("--resident", flags->resident, "Clusters on the device at once, as when others hold the rest. Default: as many as fit")
+      ->check(above_zero());
   command->add_option("--svg", flags->svg_file, "Draw the timeline into this file");
   command->add_option("--width", flags->width, "Columns of the text timeline")->capture_default_str()->check(CLI::Range(20, 1000));
 }

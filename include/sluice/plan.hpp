@@ -63,8 +63,12 @@ struct PlanOptions {
   std::optional<KernelSchedule> schedule;
   std::optional<SchedulerKind> scheduler;
   std::optional<Rasterization> raster;
-  std::string kernel_name;  // exactly this kernel
-  int tile_m = 0;           // this tile, whatever the kernel (0 = free)
+  std::optional<WorkClaim> claim;
+  int splits = 0;            // split_k: pieces of each tile (0: as many as fill the device, at least 2 where there are two k-tiles)
+  int stream_k_regions = 0;  // stream_k and hybrid (0: one)
+  int min_k_tiles = 0;       // of a piece (0: one)
+  std::string kernel_name;   // exactly this kernel
+  int tile_m = 0;            // this tile, whatever the kernel (0 = free)
   int tile_n = 0;
   bool keep_candidates = true;  // false: the plan does not say what it decided against
 

@@ -9,7 +9,16 @@ namespace sluice {
 
 enum class SchedulerKind : std::uint8_t {
   one_tile_per_cta,  // as many workers as tiles
-  data_parallel,     // persistent: worker w takes tiles w, w + workers, w + 2 workers, ...
+  data_parallel,     // persistent: whole tiles, dealt to as many clusters as fit
+  split_k,           // each tile cut into `splits` ranges of k-tiles
+  stream_k,          // all tiles, laid end to end, cut evenly among the clusters
+  hybrid,            // the first tiles as in stream_k, the others whole
+};
+
+// A schedule is a list of items. How a cluster comes by its own:
+enum class WorkClaim : std::uint8_t {
+  fixed,   // cluster c of C takes items c, c + C, c + 2 C, ...
+  ticket,  // the next one that nobody has taken, from a counter
 };
 
 // The direction in which a cohort advances through the output. It is `cohort` clusters wide across that direction, so that the
@@ -29,24 +38,42 @@ struct SchedulerParams {
   // Width of a cohort in clusters, across the rasterization direction.
   std::int32_t cohort = 1;
 
+  WorkClaim claim = WorkClaim::fixed;
+  std::int32_t splits = 1;  // split_k: pieces of each tile
+  // No piece of a tile has fewer k-tiles, unless it is the whole tile.
+  std::int32_t min_k_tiles = 1;
+  // stream_k and hybrid: so many of the first work tiles are laid end to end and cut into as many ranges of k-tiles as there are
+  // clusters. Regions share out tiles and ranges alike: the ranges of one cut the tiles of that one only.
+  std::int32_t stream_k_tiles = 0;
+  std::int32_t stream_k_ranges = 0;
+  std::int32_t stream_k_regions = 1;
+
   bool operator==(const SchedulerParams&) const = default;
 };
 
 // A piece of work: k-tiles [k_begin, k_end) of one output tile.
+//
+// The pieces of a tile are numbered along k. Each but the first waits for the one before it and adds its own sums to those that it
+// finds; the last one has them all and runs the epilogue.
 struct WorkTile {
   std::int32_t tile_m = 0;
   std::int32_t tile_n = 0;
   std::int32_t group = 0;
   std::int32_t k_begin = 0;
   std::int32_t k_end = 0;
+  std::int32_t split_tile = -1;  // where a tile in pieces has its place in the workspace; -1 for a whole tile
+  std::int32_t peer = 0;         // which of the pieces this one is,
+  std::int32_t peers = 1;        // and how many there are; 0: no work at all, an item that keeps a list's rows whole
 
   bool operator==(const WorkTile&) const = default;
 };
 
-const char* to_string(SchedulerKind kind);    // "one-tile-per-cta", "data-parallel"
+const char* to_string(SchedulerKind kind);    // "one-tile-per-cta", "data-parallel", "split-k", "stream-k", "hybrid"
 const char* to_string(Rasterization raster);  // "along-m", "along-n"
+const char* to_string(WorkClaim claim);       // "fixed", "ticket"
 
 std::optional<SchedulerKind> parse_scheduler(std::string_view text);
 std::optional<Rasterization> parse_rasterization(std::string_view text);
+std::optional<WorkClaim> parse_work_claim(std::string_view text);
 
 }  // namespace sluice

@@ -16,7 +16,8 @@ struct SimulatedPiece {
   int sm = 0;  // the first SM of the worker's cluster
   WorkTile tile;
   double begin = 0;
-  double end = 0;
+  double end = 0;   // of its main loop
+  double done = 0;  // when its sums were handed on or written out: later than `end` if it waited for the piece before it in its tile
 };
 
 struct Simulation {
@@ -34,12 +35,18 @@ struct Simulation {
   // With k_tiles == 0 each tile counts as one pair: its epilogue must run once.
   std::int64_t uncovered_k_tiles = 0;
   std::int64_t repeated_k_tiles = 0;
-  int waves = 0;           // most tiles any SM works on
+  int waves = 0;           // most work tiles, whole or in part, that any SM works on
   double makespan = 0;     // in tile units
   double utilisation = 0;  // busy time of all SMs over sm_count * makespan
+  double waiting = 0;      // of all SMs together: pieces whose sums are ready, for others of their tile
 };
 
-Result<Simulation> simulate(const Plan& plan);
+struct SimulateOptions {
+  // Clusters on the device at once, as when another kernel holds the other SMs: the rest start, in order, as these finish. 0: all that fit.
+  int resident_units = 0;
+};
+
+Result<Simulation> simulate(const Plan& plan, const SimulateOptions& options = {});
 
 std::string to_text(const Simulation& simulation, int width_columns = 100);
 std::string to_svg(const Simulation& simulation);

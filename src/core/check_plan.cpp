@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/check_arguments.hpp"
+#include "core/check_scheduler.hpp"
 #include "core/kernel_layout.hpp"
 
 namespace sluice {
@@ -47,6 +48,7 @@ Status check_plan(const Plan& plan) {
   if (plan.worker_count <= 0 || plan.worker_count % workers_per_cta(kernel) != 0)
     return inconsistent("worker_count = " + std::to_string(plan.worker_count) + " must be a positive multiple of " +
                         std::to_string(workers_per_cta(kernel)));
+  if (Status c = check_scheduler(s, plan.worker_count / workers_per_cta(kernel)); !c) return inconsistent(c.error().message);
   return Nothing{};
 }
 

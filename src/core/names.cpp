@@ -37,8 +37,12 @@ constexpr Names<Layout, 2> kLayouts{{{Layout::row_major, "row-major"}, {Layout::
 constexpr Names<Activation, 4> kActivations{
     {{Activation::none, "none"}, {Activation::relu, "relu"}, {Activation::gelu_tanh, "gelu_tanh"}, {Activation::silu, "silu"}}};
 constexpr Names<Bias, 3> kBiases{{{Bias::none, "none"}, {Bias::per_row, "per_row"}, {Bias::per_column, "per_column"}}};
-constexpr Names<SchedulerKind, 2> kSchedulers{
-    {{SchedulerKind::one_tile_per_cta, "one-tile-per-cta"}, {SchedulerKind::data_parallel, "data-parallel"}}};
+constexpr Names<SchedulerKind, 5> kSchedulers{{{SchedulerKind::one_tile_per_cta, "one-tile-per-cta"},
+                                               {SchedulerKind::data_parallel, "data-parallel"},
+                                               {SchedulerKind::split_k, "split-k"},
+                                               {SchedulerKind::stream_k, "stream-k"},
+                                               {SchedulerKind::hybrid, "hybrid"}}};
+constexpr Names<WorkClaim, 2> kClaims{{{WorkClaim::fixed, "fixed"}, {WorkClaim::ticket, "ticket"}}};
 constexpr Names<Rasterization, 2> kRasters{{{Rasterization::along_m, "along-m"}, {Rasterization::along_n, "along-n"}}};
 constexpr Names<KernelSchedule, 2> kKernelSchedules{{{KernelSchedule::cooperative, "cooperative"}, {KernelSchedule::pingpong, "pingpong"}}};
 constexpr Names<OperandOrder, 2> kOperandOrders{{{OperandOrder::rows_of_a, "rows-of-a"}, {OperandOrder::columns_of_b, "columns-of-b"}}};
@@ -83,6 +87,7 @@ const char* to_string(Activation activation) { return find_name(kActivations, ac
 const char* to_string(Bias bias) { return find_name(kBiases, bias); }
 const char* to_string(SchedulerKind kind) { return find_name(kSchedulers, kind); }
 const char* to_string(Rasterization raster) { return find_name(kRasters, raster); }
+const char* to_string(WorkClaim claim) { return find_name(kClaims, claim); }
 const char* to_string(KernelSchedule schedule) { return find_name(kKernelSchedules, schedule); }
 const char* to_string(OperandOrder order) { return find_name(kOperandOrders, order); }
 const char* to_string(LoadPath load) { return find_name(kLoadPaths, load); }
@@ -94,6 +99,7 @@ std::optional<Activation> parse_activation(std::string_view text) { return find_
 std::optional<Bias> parse_bias(std::string_view text) { return find_value(kBiases, text); }
 std::optional<SchedulerKind> parse_scheduler(std::string_view text) { return find_value(kSchedulers, text); }
 std::optional<Rasterization> parse_rasterization(std::string_view text) { return find_value(kRasters, text); }
+std::optional<WorkClaim> parse_work_claim(std::string_view text) { return find_value(kClaims, text); }
 std::optional<KernelSchedule> parse_kernel_schedule(std::string_view text) { return find_value(kKernelSchedules, text); }
 std::optional<OperandOrder> parse_operand_order(std::string_view text) { return find_value(kOperandOrders, text); }
 std::optional<LoadPath> parse_load_path(std::string_view text) { return find_value(kLoadPaths, text); }

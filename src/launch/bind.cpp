@@ -1,6 +1,7 @@
 #include "launch/bind.hpp"
 
 #include <cstdint>
+#include <string>
 
 #include "core/kernel_layout.hpp"
 
@@ -143,6 +144,10 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
 }  // namespace
 
 Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode) {
+  if (plan.scheduler.kind > SchedulerKind::data_parallel || plan.scheduler.claim != WorkClaim::fixed)
+    return Error{ErrorCode::unsupported, std::string("no kernel runs the scheduler ") + to_string(plan.scheduler.kind) + ", claimed by " +
+                                             to_string(plan.scheduler.claim) +
+                                             ", yet; plan with data-parallel and fixed, or use run_on_cpu"};
   GemmParams params{};
   params.scheduler = plan.scheduler;
   if (Status s = fill_mainloop(plan, arguments, encode, params.mainloop); !s) return s.error();

@@ -48,6 +48,15 @@ TileCycles tile_cycles(const Calibration& c, const DeviceSpec& device, const Ker
   return cycles;
 }
 
+// Main loops of a whole tile that the busiest of `units` runs one after the other. What it costs to bring the pieces of a tile together is
+// not known yet, and so the planner cuts tiles only where it is told to.
+double rounds_of(const SchedulerParams& s, double units) {
+  const double tiles = cluster_tiles(s);
+  if (s.kind == SchedulerKind::split_k) return std::ceil(tiles * s.splits / units) / s.splits;
+  if (s.stream_k_tiles > 0) return std::max(tiles / units, 1.0 / s.k_tiles);
+  return std::ceil(tiles / units);
+}
+
 }  // namespace
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers) {
@@ -57,18 +66,18 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double places = cluster_places(device, kernel);
   // Pingpong's two workers share one set of tensor cores: rounds are counted in tiles of a CTA, whoever computes them.
   const double units = std::min(static_cast<double>(workers) / workers_per_cta(kernel), places * kernel.ctas_per_sm);
-  const double rounds = std::ceil(tiles / units);
+  const double rounds = rounds_of(s, units);
 
   PredictedTime t;
   t.waves = tiles / units;
-  t.busy_share = tiles * cluster / (std::ceil(tiles / std::min(units, places)) * device.sm_count);
+  t.busy_share = tiles * cluster / (rounds_of(s, std::min(units, places)) * device.sm_count);
   t.useful_share = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.batch) /
                    (static_cast<double>(s.tiles_m) * kernel.tile_m * s.tiles_n * kernel.tile_n * s.groups);
 
   const TileCycles tile = tile_cycles(c, device, kernel, k_tiles);
   double sm_clk = rounds * overlap({tile.compute, tile.ingest}, c.overlap_exponent);
   if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
-    sm_clk = std::max(std::ceil(tiles / places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
+    sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
   const double sm_us = sm_clk / clocks_per_us;
   // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
   const double power = c.throttle_factor * (1 / device.sustained_fraction - 1) * (1 - std::exp(-sm_us / c.throttle_us));
@@ -90,7 +99,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   t.ramp_us = factor * c.ramp_us;
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
-  t.exposed_epilogue_us = factor * store_us * (pingpong ? c.exposed_stores_pingpong : rounds * c.exposed_stores_cooperative);
+  t.exposed_epilogue_us = factor * store_us * (pingpong ? c.exposed_stores_pingpong : std::ceil(rounds) * c.exposed_stores_cooperative);
   t.total_us = t.launch_us + overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent) + t.ramp_us + t.exposed_epilogue_us;
   return t;
 }

@@ -11,6 +11,7 @@
 
 #include "sluice/plan.hpp"
 
+#include "core/describe_scheduler.hpp"
 #include "core/kernel_layout.hpp"
 #include "planner/workers.hpp"
 
@@ -51,7 +52,7 @@ Resource binding(const PredictedTime& t) {
   return t.hbm_us >= t.l2_us ? Resource::hbm : Resource::l2;
 }
 
-std::string describe(const SchedulerParams& s) { return fmt::format("{} {} cohort {}", to_string(s.kind), to_string(s.raster), s.cohort); }
+std::string describe(const SchedulerParams& s) { return fmt::format("{} {} cohort {}", describe_kind(s), to_string(s.raster), s.cohort); }
 
 std::string engineering(double value, std::string_view unit) {
   constexpr std::array<std::pair<double, const char*>, 5> kScales{{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};

@@ -100,7 +100,8 @@ void fields(Either<KernelConfig> auto& s, auto&& field) {
 }
 
 void fields(Either<SchedulerParams> auto& s, auto&& field) {
-  auto& [kind, raster, tiles_m, tiles_n, groups, k_tiles, cluster_m, cluster_n, cohort] = s;
+  auto& [kind, raster, tiles_m, tiles_n, groups, k_tiles, cluster_m, cluster_n, cohort, claim, splits, min_k_tiles, stream_k_tiles,
+         stream_k_ranges, stream_k_regions] = s;
   field("kind", kind);
   field("raster", raster);
   field("tiles_m", tiles_m);
@@ -110,6 +111,13 @@ void fields(Either<SchedulerParams> auto& s, auto&& field) {
   field("cluster_m", cluster_m);
   field("cluster_n", cluster_n);
   field("cohort", cohort);
+  const SchedulerParams whole;  // of whole tiles in fixed turn, as all plans were once
+  field("claim", claim, whole.claim);
+  field("splits", splits, whole.splits);
+  field("min_k_tiles", min_k_tiles, whole.min_k_tiles);
+  field("stream_k_tiles", stream_k_tiles, whole.stream_k_tiles);
+  field("stream_k_ranges", stream_k_ranges, whole.stream_k_ranges);
+  field("stream_k_regions", stream_k_regions, whole.stream_k_regions);
 }
 
 void fields(Either<PredictedTime> auto& s, auto&& field) {
@@ -154,6 +162,7 @@ std::optional<Activation> parse(std::string_view text, Activation) { return pars
 std::optional<Bias> parse(std::string_view text, Bias) { return parse_bias(text); }
 std::optional<SchedulerKind> parse(std::string_view text, SchedulerKind) { return parse_scheduler(text); }
 std::optional<Rasterization> parse(std::string_view text, Rasterization) { return parse_rasterization(text); }
+std::optional<WorkClaim> parse(std::string_view text, WorkClaim) { return parse_work_claim(text); }
 std::optional<KernelSchedule> parse(std::string_view text, KernelSchedule) { return parse_kernel_schedule(text); }
 std::optional<OperandOrder> parse(std::string_view text, OperandOrder) { return parse_operand_order(text); }
 std::optional<LoadPath> parse(std::string_view text, LoadPath) { return parse_load_path(text); }
@@ -172,6 +181,20 @@ constexpr std::pair<const char*, double> kNotFinite[] = {
 };
 
 template <class T>
+Json encode(const T& value);
+
+// A field with a third argument may be left out: it then has that value.
+struct Writer {
+  Json& object;
+
+  void operator()(const char* name, const auto& field) const { object[name] = encode(field); }
+  template <class T>
+  void operator()(const char* name, const T& field, const T& usual) const {
+    if (field != usual) object[name] = encode(field);
+  }
+};
+
+template <class T>
 Json encode(const T& value) {
   if constexpr (std::is_enum_v<T>) {
     return to_string(value);
@@ -186,7 +209,7 @@ Json encode(const T& value) {
     return array;
   } else {
     Json object = Json::object();
-    fields(value, [&](const char* name, const auto& field) { object[name] = encode(field); });
+    fields(value, Writer{object});
     return object;
   }
 }
@@ -200,7 +223,7 @@ std::string with_header(std::string_view format, const T& value) {
   Json json = Json::object();
   json["format"] = format;
   json["version"] = kFormatVersion;
-  fields(value, [&](const char* name, const auto& field) { json[name] = encode(field); });
+  fields(value, Writer{json});
   return dump(json) + "\n";
 }
 
@@ -237,12 +260,17 @@ class Reader {
   void read_object(const Json& json, T& value, const std::string& path, std::size_t known) {
     if (!json.is_object()) return fail(path, "must be an object, not " + shown(json));
     std::vector<std::string_view> names;
-    fields(value, [&](const char* name, auto& field) {
+    const auto read_field = [&](const char* name, auto& field, const auto&... usual) {
       names.emplace_back(name);
       const auto found = json.find(name);
-      if (found == json.end()) return fail(join(path, name), "is missing");
-      read(*found, field, join(path, name));
-    });
+      if (found != json.end())
+        read(*found, field, join(path, name));
+      else if constexpr (sizeof...(usual) == 0)
+        fail(join(path, name), "is missing");
+      else
+        field = (usual, ...);
+    };
+    fields(value, read_field);
     if (error_ || json.size() == names.size() + known) return;
     for (const auto& [name, unused] : json.items()) {
       const bool header = known != 0 && (name == "format" || name == "version");
@@ -333,12 +361,30 @@ Result<T> parse_document(const std::string& text, std::string_view format) try {
   return Error{ErrorCode::bad_format, std::string("not readable as JSON: ") + e.what()};
 }
 
+// What the file says of the choices that split-K, stream-K and hybrid leave open.
+Status choose_cuts(const SchedulerParams& s, PlanOptions& options) {
+  const auto positive = [](const char* name, int value) -> Status {
+    if (value >= 1) return Nothing{};
+    return Error{ErrorCode::bad_format, std::string("scheduler.") + name + " = " + std::to_string(value) + " must be at least 1"};
+  };
+  if (Status r = positive("splits", s.splits); !r) return r;
+  if (Status r = positive("min_k_tiles", s.min_k_tiles); !r) return r;
+  if (Status r = positive("stream_k_regions", s.stream_k_regions); !r) return r;
+  const SchedulerParams whole;
+  options.claim = s.claim;
+  if (s.kind == SchedulerKind::split_k || s.splits != whole.splits) options.splits = s.splits;
+  if (s.min_k_tiles != whole.min_k_tiles) options.min_k_tiles = s.min_k_tiles;
+  if (s.stream_k_regions != whole.stream_k_regions) options.stream_k_regions = s.stream_k_regions;
+  return Nothing{};
+}
+
 // A plan is carried out as it stands, so one whose grid or tiles do not belong to its problem would read and write out of bounds.
 // What the planner derives from problem, device and kernel is derived again; only the choices themselves are taken from the file.
 Status check_consistent(const Plan& read) {
   const bool empty = is_empty(read.problem);
   PlanOptions options{.scheduler = read.scheduler.kind, .raster = read.scheduler.raster, .keep_candidates = false};
   if (!empty) {
+    if (Status s = choose_cuts(read.scheduler, options); !s) return s;
     options.kernel_name = name(read.kernel);
     if (std::find(kernel_list().begin(), kernel_list().end(), read.kernel) == kernel_list().end())
       return Error{ErrorCode::unsupported, "kernel: this build has no " + options.kernel_name + "; make the plan again with it"};
@@ -375,6 +421,8 @@ Status check_consistent(const Plan& read) {
   same("scheduler.k_tiles", s.k_tiles, t.k_tiles);
   same("scheduler.cluster_m", s.cluster_m, t.cluster_m);
   same("scheduler.cluster_n", s.cluster_n, t.cluster_n);
+  same("scheduler.stream_k_tiles", s.stream_k_tiles, t.stream_k_tiles);
+  same("scheduler.stream_k_ranges", s.stream_k_ranges, t.stream_k_ranges);
   if (!status || empty) return status;
   const std::int32_t widest = s.raster == Rasterization::along_m ? clusters_n(s) : clusters_m(s);
   if (s.cohort < 1 || s.cohort > widest)

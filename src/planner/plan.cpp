@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/check_scheduler.hpp"
 #include "core/kernel_layout.hpp"
 #include "planner/cost_model.hpp"
 #include "planner/workers.hpp"
@@ -42,9 +43,7 @@ Shape tile_shape(const GemmProblem& p, const KernelConfig& kernel) {
   return {round_up(ceil_div(p.m, kernel.tile_m), kernel.cluster_m), round_up(ceil_div(p.n, kernel.tile_n), kernel.cluster_n)};
 }
 
-// A scheduler steps past the last tile by up to as many workers as there are tiles, and pingpong counts two workers a tile: all that must
-// fit in 32 bits.
-constexpr std::int64_t kMostTiles = std::int64_t{1} << 29;
+constexpr std::int64_t kMostTiles = kMostItems;
 __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): __extension__ goes with a typedef alone
 
 CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, bool aligned,
@@ -65,6 +64,24 @@ std::int32_t square_cohort(double clusters, double across_elems, double along_el
   return static_cast<std::int32_t>(std::clamp(std::lround(width), 1L, static_cast<long>(across_clusters)));
 }
 
+// Split-K, stream-K and hybrid: how the tiles are cut.
+void cut_in_k(const PlanOptions& options, std::int32_t slots, SchedulerParams& s) {
+  const std::int32_t tiles = cluster_tiles(s);
+  const std::int32_t most_pieces = std::max(1, s.k_tiles / s.min_k_tiles);
+  if (s.kind == SchedulerKind::split_k)
+    s.splits = options.splits > 0 ? options.splits : std::clamp(slots / tiles, std::min(2, most_pieces), most_pieces);
+  if (s.kind != SchedulerKind::stream_k && s.kind != SchedulerKind::hybrid) return;
+
+  s.stream_k_ranges = static_cast<std::int32_t>(std::min<std::int64_t>(slots, static_cast<std::int64_t>(tiles) * most_pieces));
+  s.stream_k_regions = std::max(1, options.stream_k_regions);
+  if (s.k_tiles == 0) return;
+  // Hybrid: the wave that is not full, and a full one with it. Ranges are then between one and two tiles long, so that each cluster
+  // has two cut tiles at most, and what is left is whole waves.
+  const std::int32_t last_wave = tiles % s.stream_k_ranges;
+  const bool all = s.kind == SchedulerKind::stream_k || tiles < s.stream_k_ranges;
+  s.stream_k_tiles = all ? tiles : last_wave == 0 ? 0 : last_wave + s.stream_k_ranges;
+}
+
 SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, const KernelConfig& kernel) {
   const Shape shape = tile_shape(p, kernel);
   SchedulerParams s;
@@ -79,6 +96,9 @@ SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, con
   s.kind = cluster_tiles(s) <= slots * workers_per_cta(kernel) ? SchedulerKind::one_tile_per_cta : SchedulerKind::data_parallel;
   if (kernel.schedule == KernelSchedule::pingpong) s.kind = SchedulerKind::data_parallel;
   if (options.scheduler) s.kind = *options.scheduler;
+  s.claim = options.claim.value_or(WorkClaim::fixed);
+  s.min_k_tiles = std::max(1, options.min_k_tiles);
+  cut_in_k(options, static_cast<std::int32_t>(slots), s);
 
   // Along the longer side, so that strips are few and long.
   const double cluster_rows = kernel.tile_m * kernel.cluster_m, cluster_columns = kernel.tile_n * kernel.cluster_n;
@@ -87,6 +107,14 @@ SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, con
   s.cohort = s.raster == Rasterization::along_m ? square_cohort(in_flight, cluster_columns, cluster_rows, clusters_n(s))
                                                 : square_cohort(in_flight, cluster_rows, cluster_columns, clusters_m(s));
   return s;
+}
+
+// What the planner chooses by itself is right by construction; what the options force on it may not fit the problem.
+Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const KernelConfig& kernel) {
+  // Checked apart, since the number of items would overflow.
+  if (static_cast<std::int64_t>(cluster_tiles(s)) * s.splits > kMostItems) return check_scheduler(s, 1);
+  if (static_cast<std::int64_t>(s.stream_k_tiles) * s.k_tiles > kMostStreamKTiles) return check_scheduler(s, s.stream_k_ranges);
+  return check_scheduler(s, unit_count(s, device, kernel));
 }
 
 Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vector<Candidate>& candidates) {
@@ -98,6 +126,25 @@ Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vec
                                         (options.kernel_name.empty() ? "" : " (kernel " + options.kernel_name + ")") +
                                         "; relax them, `sluice list` shows the kernels"};
   return {ErrorCode::unsupported, "no kernel of this build computes " + describe(p) + "; `sluice list` shows the kernels"};
+}
+
+// Before any kernel is looked at: options that have no meaning together.
+Status check_options(const PlanOptions& options) {
+  const auto wrong = [](const std::string& what) { return Error{ErrorCode::invalid_argument, what}; };
+  const auto is = [&](SchedulerKind kind) { return options.scheduler == kind; };
+  if (options.splits < 0 || options.stream_k_regions < 0 || options.min_k_tiles < 0)
+    return wrong("splits = " + std::to_string(options.splits) + ", stream_k_regions = " + std::to_string(options.stream_k_regions) +
+                 " and min_k_tiles = " + std::to_string(options.min_k_tiles) + " must not be negative; 0 leaves them free");
+  if (options.splits > 0 && !is(SchedulerKind::split_k))
+    return wrong("splits = " + std::to_string(options.splits) + " needs the scheduler split-k; choose it, or leave splits free");
+  const bool stream_k = is(SchedulerKind::stream_k) || is(SchedulerKind::hybrid);
+  if (options.stream_k_regions > 0 && !stream_k)
+    return wrong("stream_k_regions = " + std::to_string(options.stream_k_regions) +
+                 " needs the scheduler stream-k or hybrid; choose one, or leave regions free");
+  if (options.min_k_tiles > 0 && !stream_k && !is(SchedulerKind::split_k))
+    return wrong("min_k_tiles = " + std::to_string(options.min_k_tiles) +
+                 " needs the scheduler split-k, stream-k or hybrid; choose one, or leave it free");
+  return Nothing{};
 }
 
 Status check_tile_count(const GemmProblem& p) {
@@ -117,6 +164,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   if (!checked) return checked.error();
   const GemmProblem& p = *checked;
   if (Status s = validate(device); !s) return s.error();
+  if (Status s = check_options(options); !s) return s.error();
   if (Status s = check_tile_count(p); !s) return s.error();
 
   Plan result;
@@ -127,11 +175,18 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   const bool aligned = operands_aligned(p);
   std::vector<Candidate> candidates;
   candidates.reserve(kernel_list().size());
+  Status last_refusal = Nothing{};  // of a schedule that the options ask for
   for (const KernelConfig& kernel : kernel_list()) {
     Candidate candidate{.kernel = kernel, .verdict = verdict_before_prediction(p, device, options, aligned, kernel)};
     if (candidate.verdict == CandidateVerdict::slower) {
       candidate.scheduler = schedule_for(p, device, options, kernel);
-      candidate.predicted = predict(p, device, kernel, candidate.scheduler, worker_count(candidate.scheduler, device, kernel));
+      if (Status s = check_forced(candidate.scheduler, device, kernel); s) {
+        candidate.predicted = predict(p, device, kernel, candidate.scheduler, worker_count(candidate.scheduler, device, kernel));
+      } else {
+        last_refusal = s;
+        candidate.scheduler = {};
+        candidate.verdict = CandidateVerdict::excluded_by_options;
+      }
     }
     candidates.push_back(candidate);
   }
@@ -141,7 +196,8 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
     if (runs_x != runs_y) return runs_x;
     return runs_x && x.predicted.total_us < y.predicted.total_us;
   });
-  if (candidates.empty() || candidates.front().verdict != CandidateVerdict::slower) return no_kernel(p, options, candidates);
+  if (candidates.empty() || candidates.front().verdict != CandidateVerdict::slower)
+    return last_refusal ? no_kernel(p, options, candidates) : last_refusal.error();
 
   Candidate& best = candidates.front();
   best.verdict = CandidateVerdict::chosen;

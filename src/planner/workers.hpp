@@ -10,14 +10,29 @@
 
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
-#include "scheduler/tile_order.hpp"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 
+// CTAs or clusters in the grid.
+inline int unit_count(const SchedulerParams& s, const DeviceSpec& device, const KernelConfig& kernel) {
+  const int items = item_count(s), persistent = std::min(clusters_that_fit(device, kernel), items);
+  switch (s.kind) {
+    case SchedulerKind::one_tile_per_cta:
+      return items;
+    case SchedulerKind::data_parallel:
+      break;
+    case SchedulerKind::split_k:  // dealt to fewer in fixed turn they might stall: see fixed_claim_can_stall()
+      return s.claim == WorkClaim::fixed ? items : persistent;
+    case SchedulerKind::stream_k:
+    case SchedulerKind::hybrid:
+      return s.stream_k_ranges;
+  }
+  return persistent;
+}
+
 inline int worker_count(const SchedulerParams& s, const DeviceSpec& device, const KernelConfig& kernel) {
-  const std::int32_t tiles = cluster_tiles(s);
-  const int units = s.kind == SchedulerKind::one_tile_per_cta ? tiles : std::min(clusters_that_fit(device, kernel), tiles);
-  return units * workers_per_cta(kernel);
+  return unit_count(s, device, kernel) * workers_per_cta(kernel);
 }
 
 inline int grid_ctas(int workers, const KernelConfig& kernel) { return workers / workers_per_cta(kernel) * cluster_size(kernel); }

@@ -2,17 +2,21 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "sluice/run.hpp"
 
 #include "core/check_arguments.hpp"
 #include "core/check_plan.hpp"
-#include "core/kernel_layout.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
-#include "scheduler/replay.hpp"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 namespace {
@@ -85,33 +89,99 @@ struct Block {
   std::int64_t rows, columns;
 };
 
+// The sums of tiles in pieces, handed from piece to piece in the order of k, so that the result does not depend on who was faster.
+// Threads take items in rising order, and a piece waits for an item of a lower number: one that a thread has taken before.
+class Turnstiles {
+ public:
+  // The sums of the pieces before this one, when they are complete: one vector for each CTA of the cluster.
+  std::vector<std::vector<float>>& wait_for_turn(const WorkTile& piece) {
+    std::unique_lock lock(mutex_);
+    Tile& tile = tiles_[piece.split_tile];  // references into a map stay good
+    moved_.wait(lock, [&] { return tile.done == piece.peer; });
+    return tile.sums;
+  }
+  void hand_on(const WorkTile& piece) {
+    const std::scoped_lock lock(mutex_);
+    if (piece.peer + 1 == piece.peers)
+      tiles_.erase(piece.split_tile);
+    else
+      ++tiles_[piece.split_tile].done;
+    moved_.notify_all();
+  }
+
+ private:
+  struct Tile {
+    std::int32_t done = 0;
+    std::vector<std::vector<float>> sums;
+  };
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  std::map<std::int32_t, Tile> tiles_;
+};
+
 // What one thread needs to compute tiles.
 class TileWorker {
  public:
-  TileWorker(const Plan& plan, const GemmArguments& arguments)
-      : problem_(plan.problem), kernel_(plan.kernel), arguments_(arguments), pitch_(plan.kernel.tile_n) {
+  TileWorker(const Plan& plan, const GemmArguments& arguments, Turnstiles& turnstiles)
+      : problem_(plan.problem), kernel_(plan.kernel), arguments_(arguments), turnstiles_(turnstiles), pitch_(plan.kernel.tile_n) {
     a_.resize(static_cast<std::size_t>(kernel_.tile_m) * static_cast<std::size_t>(kernel_.tile_k));
     b_.resize(static_cast<std::size_t>(kernel_.tile_k * pitch_));
     accumulators_.resize(static_cast<std::size_t>(kernel_.tile_m * pitch_));
   }
 
-  // The part of a work tile that falls to the CTA (cta_m, cta_n) of the cluster.
-  void compute(const WorkTile& tile, int cta_m, int cta_n) {
+  void compute(const WorkTile& tile) {
+    if (tile.peers <= 1)
+      return for_each_cta([&](int cta_m, int cta_n) {
+        const Block block = block_of(tile, cta_m, cta_n);
+        multiply(block, tile);
+        write_out(block);
+      });
+    std::vector<std::vector<float>> mine;
+    for_each_cta([&](int cta_m, int cta_n) {
+      multiply(block_of(tile, cta_m, cta_n), tile);
+      mine.push_back(accumulators_);
+    });
+    std::vector<std::vector<float>>& sums = turnstiles_.wait_for_turn(tile);
+    if (tile.peer == 0)
+      sums = std::move(mine);
+    else
+      for (std::size_t cta = 0; cta < mine.size(); ++cta)
+        std::transform(sums[cta].begin(), sums[cta].end(), mine[cta].begin(), sums[cta].begin(), std::plus<>());
+    if (tile.peer + 1 == tile.peers) {
+      std::size_t cta = 0;
+      for_each_cta([&](int cta_m, int cta_n) {
+        accumulators_ = sums[cta++];
+        write_out(block_of(tile, cta_m, cta_n));
+      });
+    }
+    turnstiles_.hand_on(tile);
+  }
+
+ private:
+  template <class Body>
+  void for_each_cta(Body&& body) const {
+    for (int cta_n = 0; cta_n < kernel_.cluster_n; ++cta_n)
+      for (int cta_m = 0; cta_m < kernel_.cluster_m; ++cta_m) body(cta_m, cta_n);
+  }
+
+  // The part of a work tile that falls to the CTA (cta_m, cta_n) of the cluster: nothing, for one that only fills the cluster up.
+  Block block_of(const WorkTile& tile, int cta_m, int cta_n) const {
     Block block;
     block.m = std::int64_t{tile.tile_m + cta_m} * kernel_.tile_m;
     block.n = std::int64_t{tile.tile_n + cta_n} * kernel_.tile_n;
     block.batch = tile.group;
     block.rows = std::min<std::int64_t>(kernel_.tile_m, problem_.m - block.m);
     block.columns = std::min<std::int64_t>(kernel_.tile_n, problem_.n - block.n);
-    if (block.rows <= 0 || block.columns <= 0) return;
-
-    std::fill(accumulators_.begin(), accumulators_.end(), 0.0f);
-    if (reads_a_and_b(problem_))
-      for (std::int64_t k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) add_k_tile(block, k_tile);
-    write_out(block);
+    if (block.rows <= 0 || block.columns <= 0) block.rows = block.columns = 0;
+    return block;
   }
 
- private:
+  void multiply(const Block& block, const WorkTile& tile) {
+    std::fill(accumulators_.begin(), accumulators_.end(), 0.0f);
+    if (reads_a_and_b(problem_) && block.rows > 0)
+      for (std::int64_t k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) add_k_tile(block, k_tile);
+  }
+
   void add_k_tile(const Block& block, std::int64_t k_tile) {
     const std::int64_t k = k_tile * kernel_.tile_k;
     const std::int64_t depth = std::min<std::int64_t>(kernel_.tile_k, problem_.k - k);
@@ -156,6 +226,7 @@ class TileWorker {
   const GemmProblem& problem_;
   const KernelConfig& kernel_;
   const GemmArguments& arguments_;
+  Turnstiles& turnstiles_;
   const std::int64_t pitch_;
   std::vector<float> a_, b_, accumulators_;
 };
@@ -167,20 +238,18 @@ Status run_on_cpu(const Plan& plan, const GemmArguments& arguments, int threads,
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (is_empty(plan.problem)) return Nothing{};
 
-  const int workers = workers_per_cta(plan.kernel);
-  const std::int32_t units = plan.worker_count / workers;
-  const double all = static_cast<double>(cluster_tiles(plan.scheduler));
+  const std::int32_t items = item_count(plan.scheduler);
   std::atomic<std::int64_t> done{0};
-  parallel(units, thread_count(threads, units), [&](auto& next, int thread) {
-    TileWorker worker(plan, arguments);
-    for (std::int64_t unit = next(); unit >= 0; unit = next())
-      replay_unit(plan.scheduler, workers, static_cast<std::int32_t>(unit), units, [&](const WorkTile& tile, int) {
-        for (int cta_n = 0; cta_n < plan.kernel.cluster_n; ++cta_n)
-          for (int cta_m = 0; cta_m < plan.kernel.cluster_m; ++cta_m) worker.compute(tile, cta_m, cta_n);
-        const std::int64_t so_far = done.fetch_add(1, std::memory_order_relaxed) + 1;
-        // Only the caller's own thread reports: never two at once, never backwards.
-        if (thread == 0 && progress) progress(static_cast<double>(so_far) / all);
-      });
+  Turnstiles turnstiles;
+  parallel(items, thread_count(threads, items), [&](auto& next, int thread) {
+    TileWorker worker(plan, arguments, turnstiles);
+    for (std::int64_t item = next(); item >= 0; item = next()) {
+      const WorkTile tile = item_at(plan.scheduler, static_cast<std::int32_t>(item));
+      if (tile.peers > 0) worker.compute(tile);
+      const std::int64_t so_far = done.fetch_add(1, std::memory_order_relaxed) + 1;
+      // Only the caller's own thread reports: never two at once, never backwards.
+      if (thread == 0 && progress) progress(static_cast<double>(so_far) / items);
+    }
   });
   if (progress) progress(1.0);
   return Nothing{};

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// Calls visit(tile, worker) for the work tiles of one unit (a CTA or cluster) in the order its producer loads them. `units` is how
-// many there are; worker is the number within the whole grid, below units * workers_per_unit.
+// Calls visit(tile, worker) for the work tiles of one unit (a CTA or cluster) in the order its producer loads them, if they are dealt out
+// (WorkClaim::fixed). `units` is how many there are; worker is the number within the whole grid, below units * workers_per_unit.
 template <class Visit>
 void replay_unit(const SchedulerParams& params, int workers_per_unit, std::int32_t unit, std::int32_t units, Visit&& visit) {
   const auto walk = [&](auto work) {
@@ -18,9 +18,9 @@ void replay_unit(const SchedulerParams& params, int workers_per_unit, std::int32
     while (work.next(tile, turn)) visit(std::as_const(tile), unit + turn * units);
   };
   if (workers_per_unit == 1)
-    walk(InterleavedWork<DataParallelScheduler, 1>(params, unit, units));
+    walk(InterleavedWork<ItemScheduler<AnyItems>, 1>(params, unit, units));
   else
-    walk(InterleavedWork<DataParallelScheduler, 2>(params, unit, units));
+    walk(InterleavedWork<ItemScheduler<AnyItems>, 2>(params, unit, units));
 }
 
 }  // namespace sluice

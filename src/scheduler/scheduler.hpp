@@ -8,74 +8,80 @@
 #include "sluice/schedule.hpp"
 
 #include "core/host_device.hpp"
-#include "scheduler/tile_order.hpp"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 
-// The contract. Built from (parameters, worker, worker count), a scheduler yields the work tiles of that worker until none is left.
-// Over all workers each (tile, k-tile) comes exactly once.
+// The contract. Built from (parameters, unit, unit count), where a unit is a CTA or a cluster, a scheduler yields the work tiles of that
+// unit until none is left. Over all units each (tile, k-tile) comes exactly once.
 template <class S>
 concept Scheduler = std::constructible_from<S, const SchedulerParams&, std::int32_t, std::int32_t> && requires(S s, WorkTile tile) {
   { s.next(tile) } -> std::same_as<bool>;
   { std::as_const(s).done() } -> std::same_as<bool>;  // whether next() would say false
 };
 
-// Whole tiles, dealt round robin. With as many workers as tiles it is the classic launch of one tile per CTA.
-class DataParallelScheduler {
+// WorkClaim::fixed: the items of a list, dealt round robin.
+template <ItemList Items>
+class ItemScheduler {
  public:
-  SLUICE_HOST_DEVICE DataParallelScheduler(const SchedulerParams& params, std::int32_t worker, std::int32_t worker_count)
-      : params_(params), next_(worker), stride_(worker_count), end_(cluster_tiles(params)) {}
+  SLUICE_HOST_DEVICE ItemScheduler(const SchedulerParams& params, std::int32_t unit, std::int32_t unit_count)
+      : params_(params), next_(unit), stride_(unit_count), end_(Items::count(params)) {
+    pass_over_empty_items();
+  }
 
   SLUICE_HOST_DEVICE bool done() const { return next_ >= end_; }
 
   SLUICE_HOST_DEVICE bool next(WorkTile& tile) {
     if (done()) return false;
-    tile = tile_at(params_, next_);
+    tile = Items::at(params_, next_);
     next_ += stride_;
+    pass_over_empty_items();
     return true;
   }
 
  private:
+  // At once, so that done() need not look ahead.
+  SLUICE_HOST_DEVICE void pass_over_empty_items() {
+    if constexpr (Items::kHasEmptyItems)
+      while (!done() && Items::at(params_, next_).peers == 0) next_ += stride_;
+  }
+
   const SchedulerParams& params_;
   std::int32_t next_;
   std::int32_t stride_;
   std::int32_t end_;
 };
-static_assert(Scheduler<DataParallelScheduler>);
 
-// Workers of one CTA (or cluster) in turn: a tile for the first, one for the second, ... The producer loads in this order, and each
-// consumer walks the same list and leaves out what is not its own.
+// Whole tiles. With as many units as tiles it is the classic launch of one tile per CTA.
+using DataParallelScheduler = ItemScheduler<WholeTileItems>;
+using SplitKScheduler = ItemScheduler<SplitKItems>;
+using StreamKScheduler = ItemScheduler<StreamKItems>;  // and hybrid
+static_assert(Scheduler<DataParallelScheduler> && Scheduler<SplitKScheduler> && Scheduler<StreamKScheduler>);
+
+// The workers of a unit take its work tiles in turn: one for the first, one for the second, ... The producer loads in this order, and
+// each consumer walks the same list and leaves out what is not its own.
+//
+// Dealing to units and not to workers is what keeps the waits safe in pingpong too: a unit's items have rising numbers, whoever of its
+// workers has them, and a worker that waits for another unit holds up its own unit only.
 template <Scheduler S, int workers>
 class InterleavedWork {
  public:
-  // `unit` is the cluster's number, `units` how many there are. Worker w of this unit is unit + w * units in the scheduler's count.
-  SLUICE_HOST_DEVICE InterleavedWork(const SchedulerParams& params, std::int32_t unit, std::int32_t units)
-      : first_(params, unit, units * workers), second_(params, unit + units, units * workers) {}
+  SLUICE_HOST_DEVICE InterleavedWork(const SchedulerParams& params, std::int32_t unit, std::int32_t units) : work_(params, unit, units) {}
 
   // The next work tile and the worker it belongs to.
   SLUICE_HOST_DEVICE bool next(WorkTile& tile, int& worker) {
-    for (int tries = 0; tries < workers; ++tries) {
-      worker = turn_;
-      turn_ = turn_ + 1 == workers ? 0 : turn_ + 1;
-      if (worker == 0 ? first_.next(tile) : second_.next(tile)) return true;
-    }
-    return false;
+    worker = turn_;
+    if (!work_.next(tile)) return false;
+    if constexpr (workers > 1) turn_ = turn_ + 1 == workers ? 0 : turn_ + 1;
+    return true;
   }
 
   // Whose work tile next() would give, or kNobody.
-  SLUICE_HOST_DEVICE int next_worker() const {
-    for (int tries = 0; tries < workers; ++tries) {
-      const int worker = (turn_ + tries) % workers;
-      if (!(worker == 0 ? first_ : second_).done()) return worker;
-    }
-    return kNobody;
-  }
+  SLUICE_HOST_DEVICE int next_worker() const { return work_.done() ? kNobody : turn_; }
   static constexpr int kNobody = -1;
 
  private:
-  static_assert(workers == 1 || workers == 2);
-  S first_;
-  S second_;  // unused when workers == 1
+  S work_;
   int turn_ = 0;
 };
 

@@ -35,14 +35,21 @@ std::string label(const Simulation& simulation, const LanePiece& lane_piece) {
   if (!is_partial(simulation, *lane_piece.piece)) return text;
   text.append(" k").append(std::to_string(tile.k_begin));
   if (tile.k_end > tile.k_begin + 1) text.append("-").append(std::to_string(tile.k_end - 1));
+  if (tile.peers > 1) text.append(" ").append(std::to_string(tile.peer + 1)).append("/").append(std::to_string(tile.peers));
   return text;
 }
 
+bool is_handed_on(const SimulatedPiece& piece) { return piece.tile.peer + 1 < piece.tile.peers; }
+
 std::string summary(const Simulation& simulation) {
   const auto counted = [](std::int64_t count, const char* what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); };
-  std::string text = counted(simulation.output_tiles, "tile") + ", " + counted(simulation.waves, "wave") + ", makespan " +
-                     fixed(simulation.makespan, 2) + (simulation.makespan == 1 ? " tile" : " tiles") + ", utilisation " +
-                     fixed(100 * simulation.utilisation, 1) + "%, ";
+  const bool cut =
+      std::any_of(simulation.pieces.begin(), simulation.pieces.end(), [](const SimulatedPiece& piece) { return piece.tile.peers > 1; });
+  const std::string parts =
+      cut ? " in " + counted(static_cast<std::int64_t>(simulation.pieces.size()), "piece") : ", " + counted(simulation.waves, "wave");
+  std::string text = counted(simulation.output_tiles, "tile") + parts + ", makespan " + fixed(simulation.makespan, 2) +
+                     (simulation.makespan == 1 ? " tile" : " tiles") + ", utilisation " + fixed(100 * simulation.utilisation, 1) + "%, ";
+  if (simulation.waiting > 0) text += "waiting " + fixed(simulation.waiting, 2) + ", ";
   if (simulation.uncovered_k_tiles == 0 && simulation.repeated_k_tiles == 0) return text + "each k-tile computed once";
   return text + "WRONG: " + counted(simulation.uncovered_k_tiles, "k-tile") + " not computed, " +
          counted(simulation.repeated_k_tiles, "k-tile") + " computed again";

@@ -22,10 +22,14 @@ std::vector<Lane> lanes(const Simulation& simulation);
 
 bool is_partial(const Simulation& simulation, const SimulatedPiece& piece);
 
-// "(2,0)", the tile's row and column, or "(2,0)#3" of matrix 3 in a batch; a part of a tile also says its k-tiles: "(2,0) k4-7".
+// "(2,0)", the tile's row and column, or "(2,0)#3" of matrix 3 in a batch; a part of a tile also says its k-tiles, and
+// which of the tile's pieces it is: "(2,0) k4-7 2/3".
 std::string label(const Simulation& simulation, const LanePiece& piece);
 
-// "9 tiles, 3 waves, makespan 3.00 tiles, utilisation 75.0%, each k-tile computed once".
+// Whether another piece takes over the sums of this one.
+bool is_handed_on(const SimulatedPiece& piece);
+
+// "9 tiles, 3 waves, makespan 3.00 tiles, utilisation 75.0%, each k-tile computed once"; if tiles are cut, their pieces instead of waves.
 std::string summary(const Simulation& simulation);
 
 // A number with so many digits after the point, whatever the locale.

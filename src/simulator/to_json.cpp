@@ -14,8 +14,12 @@ std::string to_json(const Simulation& simulation) {
                       {"group", piece.tile.group},
                       {"k_begin", piece.tile.k_begin},
                       {"k_end", piece.tile.k_end},
+                      {"split_tile", piece.tile.split_tile},
+                      {"peer", piece.tile.peer},
+                      {"peers", piece.tile.peers},
                       {"begin", piece.begin},
-                      {"end", piece.end}});
+                      {"end", piece.end},
+                      {"done", piece.done}});
   const nlohmann::ordered_json json = {{"what", simulation.what},
                                        {"how", simulation.how},
                                        {"sm_count", simulation.sm_count},
@@ -30,6 +34,7 @@ std::string to_json(const Simulation& simulation) {
                                        {"waves", simulation.waves},
                                        {"makespan", simulation.makespan},
                                        {"utilisation", simulation.utilisation},
+                                       {"waiting", simulation.waiting},
                                        {"pieces", pieces}};
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "sluice/simulate.hpp"
 
@@ -16,6 +18,7 @@ namespace {
 constexpr double kWidth = 1200, kLeft = 64, kRight = 28, kTop = 84, kAxisHeight = 50, kLegendHeight = 28;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr double kNarrowest = 2;          // narrower pieces are drawn together with those that follow
+constexpr std::size_t kMostThreads = 24;  // from piece to piece of a tile: more hide the picture
 constexpr std::size_t kMostHints = 4000;  // pieces that say what they are under the mouse: beyond, the file grows too large
 
 // Light enough for dark writing, told apart by turns of hue and lightness.
@@ -75,7 +78,10 @@ class Picture {
  public:
   explicit Picture(const Simulation& simulation)
       : simulation_(simulation), size_(lane_size(simulation.sm_count)), scale_(kPlotWidth / std::max(simulation.makespan, 1e-9)) {
-    for (const SimulatedPiece& piece : simulation.pieces) any_partial_ = any_partial_ || is_partial(simulation, piece);
+    for (const SimulatedPiece& piece : simulation.pieces) {
+      any_partial_ = any_partial_ || is_partial(simulation, piece);
+      if (is_handed_on(piece)) ++handed_on_;
+    }
   }
 
   std::string draw() const {
@@ -93,6 +99,7 @@ class Picture {
     std::size_t count = 0;
     for (const Lane& lane : all) count += lane.size();
     for (int sm = 0; sm < simulation_.sm_count; ++sm) svg += draw_lane(all[static_cast<std::size_t>(sm)], sm, count <= kMostHints);
+    if (handed_on_ <= kMostThreads) svg += draw_threads();
     if (!simulation_.pieces.empty()) svg += draw_axis(bottom);
     svg += draw_legend(bottom + kAxisHeight + 8);
     return svg + "</svg>\n";
@@ -128,12 +135,35 @@ class Picture {
   std::string draw_piece(const LanePiece& piece, double left, double width, double y, bool hints) const {
     const double gap = width > 4 ? 1 : 0;
     const std::string name = label(simulation_, piece);
-    std::string svg = rectangle(left, y, width - gap, size_.height(), colour(piece));
+    std::string svg;
+    if (piece.piece->done > piece.piece->end)
+      svg += rectangle(x(piece.piece->end), y + size_.height() / 3, (piece.piece->done - piece.piece->end) * scale_, size_.height() / 3,
+                       colour(piece)) +
+             " fill-opacity=\"0.6\"/>\n";
+    svg += rectangle(left, y, width - gap, size_.height(), colour(piece));
+    if (is_handed_on(*piece.piece)) svg += " fill-opacity=\"0.45\"";
     svg += hints ? "><title>" + hint(piece, name) + "</title></rect>\n" : "/>\n";
     if (simulation_.workers_per_cta == 2) svg += draw_band(piece, left, width - gap, y);
     constexpr double kWidthOfLetter = 0.6;  // of the font's size
     if (static_cast<double>(name.size()) * size_.font() * kWidthOfLetter + 4 < width)
       svg += text(left + (width - gap) / 2, y + size_.height() / 2 + size_.font() * 0.35, size_.font(), "middle", kInk, name);
+    return svg;
+  }
+
+  // From each piece of a tile to the one that takes over its sums.
+  std::string draw_threads() const {
+    std::map<std::pair<std::int32_t, std::int32_t>, const SimulatedPiece*> by_peer;
+    for (const SimulatedPiece& piece : simulation_.pieces)
+      if (piece.tile.peers > 1) by_peer[{piece.tile.split_tile, piece.tile.peer}] = &piece;
+    const auto middle = [&](const SimulatedPiece& piece) { return px(kTop + size_.pitch * piece.sm + size_.height() / 2); };
+    std::string svg;
+    for (const auto& [key, piece] : by_peer) {
+      const auto next = by_peer.find({key.first, key.second + 1});
+      if (next == by_peer.end()) continue;
+      const SimulatedPiece& heir = *next->second;
+      svg += "<path d=\"M" + px(x(piece->done)) + " " + middle(*piece) + "L" + px(x(std::max(heir.end, piece->done))) + " " + middle(heir) +
+             "\" stroke=\"" + std::string(kFaint) + "\" stroke-dasharray=\"4 3\"/>\n";
+    }
     return svg;
   }
 
@@ -170,8 +200,10 @@ class Picture {
     std::string svg = rectangle(kLeft, y - 10, 12, 12, kIdle) + "/>\n" + text(kLeft + 18, y, 12, "start", kFaint, "idle");
     const char* colours = any_partial_ ? "colour: the output tile" : "colour: first, second, ... tile of the SM";
     svg += text(kLeft + 60, y, 12, "start", kFaint, colours);
+    if (handed_on_ > 0) svg += text(kLeft + 210, y, 12, "start", kFaint, "pale: its sums go on to the tile's next piece");
     if (simulation_.workers_per_cta == 2)
-      svg += text(kLeft + 330, y, 12, "start", kFaint, "dark band: the first consumer warpgroup's tile (above), the second's (below)");
+      svg += text(kLeft + (handed_on_ > 0 ? 490 : 330), y, 12, "start", kFaint,
+                  "dark band: the first consumer warpgroup's tile (above), the second's (below)");
     if (simulation_.cluster_m * simulation_.cluster_n > 1)
       svg += text(
           kWidth - kRight, y, 12, "end", kFaint,
@@ -183,6 +215,7 @@ class Picture {
   LaneSize size_;
   double scale_;
   bool any_partial_ = false;
+  std::size_t handed_on_ = 0;  // pieces whose sums another one takes over
 };
 
 }  // namespace

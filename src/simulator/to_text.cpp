@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kNarrowest = 40;  // columns of a picture, the lane's name included
 
+constexpr char kWaiting = '~';
+
 // One SM's row: a bar before each piece, its label where there is room. Pieces of a column or two take turns with their characters.
 std::string row_of(const Simulation& simulation, const Lane& lane, int columns) {
   std::string row(static_cast<std::size_t>(columns), '.');
@@ -18,6 +20,7 @@ std::string row_of(const Simulation& simulation, const Lane& lane, int columns) 
     const auto column = [&](double time) { return static_cast<int>(std::lround(time / simulation.makespan * columns)); };
     const int first = std::min(column(piece.piece->begin), columns - 1);
     const int width = std::max(1, std::min(column(piece.piece->end), columns) - first);
+    for (int i = first + width; i < std::min(column(piece.piece->done), columns); ++i) row[static_cast<std::size_t>(i)] = kWaiting;
     std::string text(static_cast<std::size_t>(width), piece.turn % 2 == 0 ? '=' : '-');
     if (width > 2) {
       text[0] = '|';
@@ -55,8 +58,13 @@ std::string to_text(const Simulation& simulation, int width_columns) {
     const std::string number = std::to_string(sm++);
     text += "SM " + std::string(digits - number.size(), ' ') + number + " " + row_of(simulation, lane, columns) + "|\n";
   }
-  return text + std::string(static_cast<std::size_t>(margin), ' ') + axis(simulation.makespan, columns) + "\n" +
-         "time in tiles (1 = the whole main loop of one tile); . = idle\n";
+  text += std::string(static_cast<std::size_t>(margin), ' ') + axis(simulation.makespan, columns) + "\n" +
+          "time in tiles (1 = the whole main loop of one tile); . = idle";
+  if (simulation.waiting > 0) text += std::string(", ") + kWaiting + " = waiting for a piece of the same tile";
+  const auto handed_on = std::find_if(simulation.pieces.begin(), simulation.pieces.end(), is_handed_on);
+  if (handed_on != simulation.pieces.end())
+    text += "\nk0-9 1/2 = k-tiles 0 to 9, the first of the tile's two pieces; the last adds the others' sums to its own and writes out";
+  return text + "\n";
 }
 
 }  // namespace sluice

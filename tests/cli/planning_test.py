@@ -77,10 +77,28 @@ class PlanTest(SluiceTest):
         for flag, field, value in (
             ("--scheduler", "kind", "one-tile-per-cta"),
             ("--scheduler", "kind", "data-parallel"),
+            ("--scheduler", "kind", "split-k"),
+            ("--scheduler", "kind", "stream-k"),
+            ("--scheduler", "kind", "hybrid"),
+            ("--claim", "claim", "ticket"),
             ("--raster", "raster", "along-n"),
             ("--raster", "raster", "along-m"),
         ):
             self.assertEqual(self.succeed_json("plan", *CUBE, flag, value)["scheduler"][field], value)
+
+    def test_cuts_reach_the_plan(self):
+        def scheduler(*flags):
+            return self.succeed_json("plan", *CUBE, "--device", "h200", "--kernel", KERNEL_128, *flags)["scheduler"]
+
+        self.assertEqual(scheduler("--scheduler", "split-k", "--splits", 3)["splits"], 3)
+        self.assertEqual(scheduler("--scheduler", "hybrid", "--min-k-tiles", 4)["min_k_tiles"], 4)
+        regions = scheduler("--scheduler", "stream-k", "--regions", 4)
+        self.assertEqual((regions["stream_k_regions"], regions["stream_k_tiles"], regions["stream_k_ranges"]), (4, 64, 132))
+        self.refuse("plan", *CUBE, "--splits", 3, says="splits = 3 needs the scheduler split-k")
+        self.refuse("plan", *CUBE, "--scheduler", "split-k", "--splits", 0, says="--splits")
+        self.refuse("plan", *NINE_TILES, "--scheduler", "split-k", "--splits", 65, says=("splits = 65", "64"))
+        self.refuse("plan", *CUBE, "--scheduler", "streamk", says=("'streamk'", "split-k, stream-k, hybrid"))
+        self.refuse("plan", *CUBE, "--claim", "first", says=("'first'", "fixed, ticket"))
 
     def test_epilogue_reaches_the_plan(self):
         flags = ("--alpha", 0.5, "--beta", 2, "--bias", "per_row", "--activation", "silu", "--out-type", "fp32", "--batch", 3)
@@ -144,6 +162,25 @@ class SimulateTest(SluiceTest):
         text = self.succeed("simulate", *NINE_TILES)
         self.assertIn("3 waves", text)
         self.assertIn("75", text)
+
+    def test_nine_tiles_in_pieces(self):
+        for scheduler in ("stream-k", "hybrid"):
+            answer = self.succeed_json("simulate", *NINE_TILES, "--scheduler", scheduler)
+            self.assertEqual((answer["makespan"], answer["utilisation"], answer["waiting"]), (2.25, 1.0, 0.0))
+            self.assertEqual(sum(piece["peers"] == piece["peer"] + 1 for piece in answer["pieces"]), 9)
+        text = self.succeed("simulate", *NINE_TILES, "--scheduler", "stream-k")
+        self.assertIn("9 tiles in 12 pieces, makespan 2.25 tiles", text)
+        self.assertEqual(self.succeed_json("simulate", *NINE_TILES, "--scheduler", "split-k", "--splits", 2)["makespan"], 2.5)
+        two = ("--m", 256, "--n", 128, "--k", 4096, "--device", "h10", "--kernel", KERNEL_128)
+        self.assertEqual(self.succeed_json("simulate", *two, "--scheduler", "stream-k", "--regions", 2)["makespan"], 0.5)
+
+    def test_few_resident_clusters(self):
+        for claim in ("fixed", "ticket"):
+            flags = ("--scheduler", "stream-k", "--claim", claim, "--resident", 2)
+            self.assertEqual(self.succeed_json("simulate", *NINE_TILES, *flags)["makespan"], 4.5)
+        self.write("plan.json", self.succeed("plan", *NINE_TILES, "--scheduler", "hybrid", "--json"))
+        self.assertEqual(self.succeed_json("simulate", "--plan", "plan.json", "--resident", 4)["makespan"], 2.25)
+        self.refuse("simulate", *NINE_TILES, "--resident", 0, says="--resident")
 
     def test_svg_is_well_formed(self):
         self.assertIn("wrote nine.svg", self.succeed("simulate", *NINE_TILES, "--svg", "nine.svg"))

@@ -11,6 +11,7 @@
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
 #include "random_plans.hpp"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 namespace {
@@ -19,7 +20,7 @@ PlanOptions random_options() {
   PlanOptions options;
   options.keep_candidates = *rc::gen::arbitrary<bool>();
   if (*rc::gen::inRange(0, 4) == 0) options.schedule = *rc::gen::element(KernelSchedule::cooperative, KernelSchedule::pingpong);
-  if (*rc::gen::inRange(0, 4) == 0) options.scheduler = *rc::gen::element(SchedulerKind::one_tile_per_cta, SchedulerKind::data_parallel);
+  if (*rc::gen::inRange(0, 3) == 0) test::choose_scheduler(options);
   if (*rc::gen::inRange(0, 4) == 0) options.raster = *rc::gen::element(Rasterization::along_m, Rasterization::along_n);
   return options;
 }
@@ -29,12 +30,13 @@ void check_fits_the_device(const Plan& plan) {
   RC_ASSERT(plan.worker_count > 0);
   RC_ASSERT(plan.worker_count % workers == 0);
   RC_ASSERT(plan.grid_ctas == plan.worker_count / workers * cluster);
-  if (plan.scheduler.kind == SchedulerKind::data_parallel) {
+  const bool by_item = plan.scheduler.kind == SchedulerKind::split_k && plan.scheduler.claim == WorkClaim::fixed;
+  if (plan.scheduler.kind != SchedulerKind::one_tile_per_cta && !by_item) {
     RC_ASSERT(plan.grid_ctas <=
               plan.device.sm_count * (clusters_that_fit(plan.device, plan.kernel) / cluster_places(plan.device, plan.kernel)));
     RC_ASSERT(plan.grid_ctas / cluster <= clusters_that_fit(plan.device, plan.kernel));
   } else {
-    RC_ASSERT(plan.grid_ctas / cluster == cluster_tiles(plan.scheduler));
+    RC_ASSERT(plan.grid_ctas / cluster == item_count(plan.scheduler));
   }
   RC_ASSERT(plan.shared_memory_bytes == shared_memory_layout(plan.kernel).total_bytes);
   RC_ASSERT(plan.shared_memory_bytes > 0);
@@ -136,13 +138,14 @@ RC_GTEST_PROP(Plans, SimulateToFullCoverage, ()) {
   RC_LOG() << describe(problem) << " on " << device.name;
   const Result<Plan> made = plan(problem, device, random_options());
   RC_PRE(made.ok());
-  const Result<Simulation> simulation = simulate(*made);
+  const Result<Simulation> simulation = simulate(*made, {.resident_units = *rc::gen::inRange(0, 5)});
   RC_ASSERT(simulation.ok());
   RC_ASSERT(simulation->uncovered_k_tiles == 0);
   RC_ASSERT(simulation->repeated_k_tiles == 0);
   if (is_empty(problem)) return;
   // Whole tiles: the time of the busiest SM, in tiles, is its number of tiles.
-  RC_ASSERT(simulation->makespan == simulation->waves);
+  if (split_tile_count(made->scheduler) == 0) RC_ASSERT(simulation->makespan == simulation->waves);
+  for (const SimulatedPiece& piece : simulation->pieces) RC_ASSERT(piece.done >= piece.end);
   RC_ASSERT(simulation->utilisation > 0);
   RC_ASSERT(simulation->utilisation <= 1 + 1e-12);
   std::vector<double> free(static_cast<std::size_t>(device.sm_count));

@@ -32,7 +32,9 @@ RC_GTEST_PROP(Products, VerifyAndAPlantedErrorDoesNot, ()) {
   unchecked.alignment_a_bytes = unchecked.alignment_b_bytes = 2;
   const DeviceSpec device = test::random_device();
   RC_LOG() << describe(unchecked) << " on " << device.name;
-  const Plan made = plan(unchecked, device).value();
+  PlanOptions options;
+  if (*rc::gen::arbitrary<bool>()) test::choose_scheduler(options);
+  const Plan made = plan(unchecked, device, options).value();
   const GemmProblem& p = made.problem;
   RC_PRE(!is_empty(p));
 

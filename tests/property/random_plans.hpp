@@ -15,10 +15,13 @@ namespace sluice {
 
 inline std::ostream& operator<<(std::ostream& out, const SchedulerParams& p) {
   return out << to_string(p.kind) << ' ' << to_string(p.raster) << ", tiles " << p.tiles_m << " x " << p.tiles_n << " x " << p.groups
-             << ", k-tiles " << p.k_tiles << ", cluster " << p.cluster_m << " x " << p.cluster_n << ", cohort " << p.cohort;
+             << ", k-tiles " << p.k_tiles << ", cluster " << p.cluster_m << " x " << p.cluster_n << ", cohort " << p.cohort << ", claim "
+             << to_string(p.claim) << ", splits " << p.splits << ", min k-tiles " << p.min_k_tiles << ", stream-K tiles "
+             << p.stream_k_tiles << ", ranges " << p.stream_k_ranges << ", regions " << p.stream_k_regions;
 }
 inline std::ostream& operator<<(std::ostream& out, const WorkTile& t) {
-  return out << "tile " << t.tile_m << ", " << t.tile_n << " of " << t.group << ", k-tiles " << t.k_begin << " to " << t.k_end;
+  return out << "tile " << t.tile_m << ", " << t.tile_n << " of " << t.group << ", k-tiles " << t.k_begin << " to " << t.k_end << ", piece "
+             << t.peer << " of " << t.peers << " at " << t.split_tile;
 }
 
 inline std::ostream& operator<<(std::ostream& out, DataType type) { return out << to_string(type); }
@@ -91,6 +94,14 @@ inline GemmProblem random_problem(std::int64_t largest) {
   p.epilogue.beta = *rc::gen::element(0.0f, 1.0f, 0.5f);
   p.epilogue.bias = *rc::gen::element(Bias::none, Bias::per_row, Bias::per_column);
   return p;
+}
+
+// Some scheduler, with parameters that suit any problem.
+inline void choose_scheduler(PlanOptions& options) {
+  options.scheduler = *rc::gen::element(SchedulerKind::one_tile_per_cta, SchedulerKind::data_parallel, SchedulerKind::split_k,
+                                        SchedulerKind::stream_k, SchedulerKind::hybrid);
+  options.claim = *rc::gen::element(WorkClaim::fixed, WorkClaim::ticket);
+  if (*options.scheduler >= SchedulerKind::split_k) options.min_k_tiles = *rc::gen::element(0, 1, 2, 5);
 }
 
 inline DeviceSpec random_device() { return *rc::gen::elementOf(builtin_devices()); }

@@ -32,7 +32,8 @@ TEST(Names, ReadBack) {
   expect_round_trip<Layout>(2, parse_layout);
   expect_round_trip<Activation>(4, parse_activation);
   expect_round_trip<Bias>(3, parse_bias);
-  expect_round_trip<SchedulerKind>(2, parse_scheduler);
+  expect_round_trip<SchedulerKind>(5, parse_scheduler);
+  expect_round_trip<WorkClaim>(2, parse_work_claim);
   expect_round_trip<Rasterization>(2, parse_rasterization);
   expect_round_trip<KernelSchedule>(2, parse_kernel_schedule);
   expect_round_trip<OperandOrder>(2, parse_operand_order);

@@ -1,0 +1,38 @@
+// Split-K: every tile in the same number of pieces. All first pieces come before all second ones, so that what the second ones wait for
+// is done, or nearly so, when they have multiplied.
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/schedule.hpp"
+
+#include "core/host_device.hpp"
+#include "scheduler/tile_order.hpp"
+
+namespace sluice {
+
+struct SplitKItems {
+  static constexpr bool kHasEmptyItems = false;
+
+  SLUICE_HOST_DEVICE static constexpr std::int32_t count(const SchedulerParams& p) { return cluster_tiles(p) * p.splits; }
+
+  // A piece waits for the item `cluster_tiles` before it.
+  SLUICE_HOST_DEVICE static constexpr WorkTile at(const SchedulerParams& p, std::int32_t item) {
+    const std::int32_t tiles = cluster_tiles(p);
+    const std::int32_t split = item / tiles;
+    const std::int32_t index = item - split * tiles;
+    WorkTile tile = tile_at(p, index);
+    if (p.splits == 1) return tile;
+    // As equal as can be: the first `longer` pieces have one k-tile more. A product of split and k_tiles might not fit in 32 bits.
+    const std::int32_t length = p.k_tiles / p.splits;
+    const std::int32_t longer = p.k_tiles - length * p.splits;
+    tile.k_begin = split * length + (split < longer ? split : longer);
+    tile.k_end = tile.k_begin + length + (split < longer ? 1 : 0);
+    tile.split_tile = index;
+    tile.peer = split;
+    tile.peers = p.splits;
+    return tile;
+  }
+};
+
+}  // namespace sluice
