@@ -10,7 +10,7 @@ namespace sluice {
 double emulated_seconds(const Plan& plan) {
   // Measured over the kernel list on one core of a server, November 2026: a thread's start, a tile's multiplications, and what each k-tile
   // costs beside them (turns of threads, checks of accesses).
-  constexpr double kPerCta = 2e-3, kPerMultiplyAdd = 0.12e-9, kPerKTile = 0.3e-3, kPerOutput = 20e-9;
+  constexpr double kPerCta = 2e-3, kPerMultiplyAdd = 0.08e-9, kPerKTile = 0.15e-3, kPerOutput = 20e-9;
   const KernelConfig& k = plan.kernel;
   const double tiles = static_cast<double>(cluster_tiles(plan.scheduler)) * cluster_size(k),
                elements = static_cast<double>(k.tile_m) * k.tile_n;
