@@ -24,9 +24,14 @@ struct GemmArguments {
   const void* bias = nullptr;  // needed when the epilogue has one
 };
 
+// Once for each workspace, before the first plan uses it: clears the flags in its first 64 KiB. Every run leaves them cleared, whatever
+// plans follow one another in the workspace, so that nothing need be done between runs or in a graph. Errors: a null workspace, CUDA
+// errors.
+Status prepare_workspace(void* workspace, std::size_t workspace_bytes, Stream stream);
+
 // Enqueues the plan on `stream` of the current device: no allocation, no synchronisation, no hidden state. Safe from many threads,
-// legal during stream capture. `workspace` is device memory of at least plan.workspace_bytes, aligned to 256 bytes, that nothing
-// else uses until the work is done; it may be null when the plan needs none.
+// legal during stream capture. `workspace` is device memory of at least plan.workspace_bytes, aligned to 256 bytes and
+// prepared, that nothing else uses until the work is done; it may be null when the plan needs none.
 // Errors: null or misaligned pointers, workspace too small, a device that is not Hopper or smaller than the planned one, CUDA errors.
 Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes, Stream stream);
 
