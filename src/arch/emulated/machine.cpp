@@ -63,8 +63,9 @@ thread_local Machine* Machine::current_ = nullptr;
 Machine::Machine(const Launch& launch, const Options& options, const std::function<void()>& kernel)
     : launch_(launch), options_(options), kernel_(kernel), random_(options.seed * 0x9E3779B97F4A7C15u + 1), outer_(current_) {
   current_ = this;
-  if (options_.asynchrony == Asynchrony::random)
-    options_.asynchrony = std::array{Asynchrony::eager, Asynchrony::lazy, Asynchrony::mixed}[random(3)];
+  // Drawn in any case: a message names the drawn one, and naming it again must not change what comes after.
+  const Asynchrony drawn = std::array{Asynchrony::eager, Asynchrony::lazy, Asynchrony::mixed}[random(3)];
+  if (options_.asynchrony == Asynchrony::random) options_.asynchrony = drawn;
   async_share_ = options_.asynchrony == Asynchrony::eager ? 250 : options_.asynchrony == Asynchrony::lazy ? 0 : 8 + random(120);
   yield_share_ = random(2) == 0 ? 0 : 4 + random(60);
   resident_ = options_.resident_clusters > 0 ? options_.resident_clusters : std::max(1, kDefaultResidentCtas / launch_.ctas_per_cluster);
