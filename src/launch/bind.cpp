@@ -143,11 +143,14 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
 
 }  // namespace
 
+Status check_schedule_runs(const Plan& plan) {
+  if (plan.scheduler.kind <= SchedulerKind::data_parallel && plan.scheduler.claim == WorkClaim::fixed) return Nothing{};
+  return Error{ErrorCode::unsupported, std::string("no kernel runs the scheduler ") + to_string(plan.scheduler.kind) + ", claimed by " +
+                                           to_string(plan.scheduler.claim) + ", yet; plan with data-parallel and fixed, or use run_on_cpu"};
+}
+
 Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode) {
-  if (plan.scheduler.kind > SchedulerKind::data_parallel || plan.scheduler.claim != WorkClaim::fixed)
-    return Error{ErrorCode::unsupported, std::string("no kernel runs the scheduler ") + to_string(plan.scheduler.kind) + ", claimed by " +
-                                             to_string(plan.scheduler.claim) +
-                                             ", yet; plan with data-parallel and fixed, or use run_on_cpu"};
+  if (Status s = check_schedule_runs(plan); !s) return s.error();
   GemmParams params{};
   params.scheduler = plan.scheduler;
   if (Status s = fill_mainloop(plan, arguments, encode, params.mainloop); !s) return s.error();

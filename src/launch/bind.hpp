@@ -30,6 +30,9 @@ struct BoxShape {
 // 64 or 128 bytes.
 using EncodeTensorMap = Result<arch::TensorMap> (*)(const GlobalTensor& tensor, BoxShape box);
 
+// Whether there is a kernel for the way the plan deals out its work.
+Status check_schedule_runs(const Plan& plan);
+
 Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode);
 
 }  // namespace sluice
