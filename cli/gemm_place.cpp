@@ -52,7 +52,12 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
   command.add_option("--threads", flags.threads, "With --backend reference: CPU threads (default: all cores)")
       ->check(CLI::Range(1, 4096))
       ->group(group);
-  command.add_option("--seed", flags.seed, "With --backend emulator: draws the interleaving (default: 0)")->group(group);
+  // Read as an unsigned number, -1 would be a large one.
+  const CLI::Validator not_negative([](const std::string& text) { return text.starts_with('-') ? text + " must be 0 or more" : ""; },
+                                    "0 OR MORE");
+  command.add_option("--seed", flags.seed, "With --backend emulator: draws the interleaving (default: 0)")
+      ->check(not_negative)
+      ->group(group);
   command
       .add_option("--asynchrony", flags.asynchrony,
                   fmt::format("With --backend emulator: when copies and wgmma are carried out: {} (default: random)", kAsynchronies))
