@@ -166,7 +166,7 @@ typedef struct sluice_emulator_options {
   int32_t asynchrony; /* enum sluice_asynchrony */
   /* Clusters that run at once. Fewer than the plan's grid models SMs that something else holds. 0: as many as make four CTAs. */
   int32_t resident_clusters;
-  int32_t diagnose; /* default 1: look for races and misuse in every access. 0: only for deadlocks and wrong results, twice as fast */
+  int32_t diagnose; /* default 1: look for races and misuse in every access. 0: only for deadlocks and wrong results */
   int32_t reserved; /* 0 */
 } sluice_emulator_options;
 
