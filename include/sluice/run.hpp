@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sluice/error.hpp"
@@ -51,9 +52,14 @@ enum class Backend : std::uint8_t {
 const char* to_string(Backend backend);  // "cuda", "emulator", "reference"
 std::optional<Backend> parse_backend(std::string_view text);
 
+struct BackendChoice {
+  Backend backend = Backend::reference;
+  std::string why;  // in words: what speaks against those that come before it
+};
+
 // The GPU if the current one is a Hopper and the build has kernels for it, else the emulator for what it can finish in seconds, else
-// the reference.
-Backend automatic_backend(const Plan& plan);
+// the reference. A schedule that no kernel runs is the reference's, too.
+BackendChoice automatic_backend(const Plan& plan);
 
 // True if this build has the CUDA kernels in it.
 bool built_with_cuda();

@@ -19,18 +19,29 @@ class Tickets {
 
   // By one thread, before a fence and the barrier that lets the roles begin.
   SLUICE_DEVICE void init() const {
-    if constexpr (!kInCluster) return;
-    for (int i = 0; i < kWorkSlots; ++i) {
-      arch::barrier_init(&full_[i], 1);
-      arch::barrier_init(&empty_[i], cluster_size(config));
+    if constexpr (kInCluster) {
+      for (int i = 0; i < kWorkSlots; ++i) {
+        arch::barrier_init(&full_[i], 1);
+        arch::barrier_init(&empty_[i], cluster_size(config));
+      }
+      arch::note_barriers(full_, kWorkSlots, "ticket full");
+      arch::note_barriers(empty_, kWorkSlots, "ticket empty");
     }
-    arch::note_barriers(full_, kWorkSlots, "ticket full");
-    arch::note_barriers(empty_, kWorkSlots, "ticket empty");
   }
 
   // The next item of this cluster, `items` or more when none is left. Called by one thread of each CTA until then, and no more.
   SLUICE_DEVICE int next(std::uint32_t* counter, int items) {
-    if constexpr (!kInCluster) return draw(counter, items);
+    if constexpr (kInCluster)
+      return next_of_cluster(counter, items);
+    else
+      return draw(counter, items);
+  }
+
+ private:
+  static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
+  static constexpr bool kInCluster = cluster_size(config) > 1;
+
+  SLUICE_DEVICE int next_of_cluster(std::uint32_t* counter, int items) {
     const int slot = at_.stage;
     if (arch::cta_in_cluster() == 0) {
       arch::barrier_wait(&empty_[slot], at_.parity ^ 1);  // all CTAs have read what was there
@@ -46,10 +57,6 @@ class Tickets {
     at_.advance();
     return static_cast<int>(ticket[0]);
   }
-
- private:
-  static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
-  static constexpr bool kInCluster = cluster_size(config) > 1;
 
   // Every cluster draws until it is told that nothing is left: `items` tickets that count and one more for each cluster.
   static SLUICE_DEVICE int draw(std::uint32_t* counter, int items) {
