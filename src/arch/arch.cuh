@@ -5,6 +5,7 @@
 #ifdef __CUDACC__
 #include "arch/sm90/cluster_memory.cuh"
 #include "arch/sm90/diagnosis.cuh"
+#include "arch/sm90/flags.cuh"
 #include "arch/sm90/global_memory.cuh"
 #include "arch/sm90/launch.cuh"
 #include "arch/sm90/mbarrier.cuh"

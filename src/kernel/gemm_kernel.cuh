@@ -14,6 +14,7 @@
 #include "kernel/reduction/partial_sums.cuh"
 #include "kernel/tickets.cuh"
 #include "kernel/work_ring.cuh"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 

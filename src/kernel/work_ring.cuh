@@ -2,10 +2,11 @@
 // is paid beside the main loop, once a CTA.
 #pragma once
 
+#include "sluice/schedule.hpp"
+
 #include "arch/arch.cuh"
 #include "core/kernel_layout.hpp"
 #include "kernel/pipeline.cuh"
-#include "scheduler/scheduler.hpp"
 
 namespace sluice {
 
