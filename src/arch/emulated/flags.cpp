@@ -24,7 +24,7 @@ void left(Flag& flag, FlagAccess access) {
   m.publish(warp, flag.released, releases(access));
   if (!releases(access) && warp.fence_release) flag.released.join(*warp.fence_release);
   m.wake_all(flag.waiters);
-  m.maybe_yield();
+  m.yield();
 }
 
 Flag& flag_at(const std::uint32_t* address, bool writes, const Location& at) {
@@ -39,7 +39,7 @@ Flag& flag_at(const std::uint32_t* address, bool writes, const Location& at) {
 std::uint32_t load_flag(const std::uint32_t* flag, FlagAccess access, const Location& at) {
   saw(flag_at(flag, false, at), access);
   const std::uint32_t value = *flag;
-  machine().maybe_yield();
+  machine().yield();  // who polls waits for others
   return value;
 }
 

@@ -245,7 +245,10 @@ void Machine::wake_all(std::vector<Thread*>& threads) {
 }
 
 void Machine::maybe_yield() {
-  if (yield_share_ == 0 || random(256) >= yield_share_) return;
+  if (yield_share_ != 0 && random(256) < yield_share_) yield();
+}
+
+void Machine::yield() {
   ready_.push_back(running_);
   running_->machine = std::move(running_->machine).resume();
 }

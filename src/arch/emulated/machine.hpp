@@ -223,6 +223,7 @@ class Machine {
   void wake(Thread* thread);
   void wake_all(std::vector<Thread*>& threads);
   void maybe_yield();  // so that the others may overtake
+  void yield();        // so that they can
 
   // clocks
   std::uint16_t agent(const Cta& cta, int number) const { return static_cast<std::uint16_t>(cta.place * kAgentsPerCta + number); }
