@@ -1,0 +1,80 @@
+// The same kernel on the GPU and on the emulator: integers to the bit, random numbers within rounding.
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "bench/device_check.hpp"
+#include "gemm_harness.hpp"
+#include "sluice/emulator.hpp"
+#include "sluice/verify.hpp"
+#include "summary.hpp"
+
+namespace sluice::gpu_tests {
+namespace {
+
+class EmulatorAgrees : public testing::TestWithParam<int> {
+ protected:
+  static void SetUpTestSuite() { harness_ = new GemmHarness; }  // never freed: the driver may be gone before static destructors run
+  const KernelConfig& kernel() const { return kernel_list()[static_cast<std::size_t>(GetParam())]; }
+  static GemmHarness* harness_;
+};
+GemmHarness* EmulatorAgrees::harness_ = nullptr;
+
+using Bytes = std::vector<std::byte>;
+
+Bytes from_device(const void* device, std::int64_t elems, DataType type) {
+  Bytes host(static_cast<std::size_t>(elems * size_bytes(type)));
+  if (!host.empty()) bench::check(cudaMemcpy(host.data(), device, host.size(), cudaMemcpyDeviceToHost), "fetching an operand");
+  return host;
+}
+
+// Full and ragged tiles, several of them, k that ends inside a k-tile.
+std::vector<GemmCase> cases(const KernelConfig& kernel) {
+  std::vector<GemmCase> all;
+  const auto add = [&](std::int64_t m, std::int64_t n, std::int64_t k, DataType type_d) {
+    GemmCase c{.what = "agreement"};
+    c.problem.m = m;
+    c.problem.n = n;
+    c.problem.k = k;
+    c.problem.type_d = type_d;
+    all.push_back(c);
+  };
+  const std::int64_t rows = kernel.tile_m * kernel.cluster_m, columns = kernel.tile_n * kernel.cluster_n;
+  add(rows, columns, 192, kernel.type_ab);
+  add(2 * rows + 1, columns + 8, 328, DataType::fp32);
+  add(rows - 1, 2 * columns + 9, 72, kernel.type_ab);
+  return all;
+}
+
+TEST_P(EmulatorAgrees, ToTheBitOnIntegersAndWithinRoundingElsewhere) {
+  for (const auto exactness : {bench::Exactness::exact, bench::Exactness::bounded})
+    for (GemmCase c : cases(kernel())) {
+      c.exactness = exactness;
+      summary().begin(name(kernel()) + ", emulator, " + describe(problem_for(kernel(), c)));
+      const PlacedCase placed = harness_->place(kernel(), c);
+      harness_->check().reset();
+      harness_->run_and_check(placed, c);
+      ASSERT_TRUE(harness_->check().fetch().ok());
+      const GemmProblem& p = placed.plan.problem;
+      const Bytes a = from_device(placed.arguments.a, span_a(p), p.type_ab), b = from_device(placed.arguments.b, span_b(p), p.type_ab);
+      const Bytes gpu = from_device(placed.arguments.d, span_d(p), p.type_d);
+      Bytes emulated(gpu.size(), std::byte{0xff});
+      const GemmArguments arguments{.a = a.data(), .b = b.data(), .d = emulated.data()};
+      const Status status = run_on_emulator(placed.plan, arguments, {.seed = static_cast<std::uint64_t>(GetParam())});
+      ASSERT_TRUE(status.ok()) << status.error().message;
+      if (exactness == bench::Exactness::exact) {
+        EXPECT_EQ(std::memcmp(gpu.data(), emulated.data(), gpu.size()), 0) << describe(p);
+      } else {
+        const Result<VerifyReport> verdict = verify(p, arguments, nullptr);
+        ASSERT_TRUE(verdict.ok());
+        EXPECT_TRUE(verdict->ok()) << describe(p);
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(KernelList, EmulatorAgrees, testing::Range(0, static_cast<int>(kernel_list().size())),
+                         [](const testing::TestParamInfo<int>& info) { return name(kernel_list()[static_cast<std::size_t>(info.param)]); });
+
+}  // namespace
+}  // namespace sluice::gpu_tests
