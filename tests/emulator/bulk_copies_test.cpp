@@ -12,7 +12,8 @@ constexpr int kBytes = 1024;
 struct BulkCopies : testing::Test {
   alignas(16) std::vector<float> source = std::vector<float>(1024);
   std::vector<float> target = std::vector<float>(1024);
-  emulated::Launch launch{.threads_per_cta = 128, .shared_memory_bytes = 12288, .buffers = {input("source", source), output("target", target)}};
+  emulated::Launch launch{
+      .threads_per_cta = 128, .shared_memory_bytes = 12288, .buffers = {input("source", source), output("target", target)}};
 
   BulkCopies() {
     for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i);
@@ -93,13 +94,15 @@ TEST_F(BulkCopies, ARingOfTwoBuffers) {
   });
 }
 TEST_F(BulkCopies, NoProxyFence) {
-  expect_objection(launch,
-                   "starts a copy that reads through the asynchronous proxy what ordinary stores have written, without a proxy fence by the "
-                   "writer after them.*the other side is the store by",
-                   ring_of_two(target, {.proxy_fence = false}));
+  expect_objection(
+      launch,
+      "starts a copy that reads through the asynchronous proxy what ordinary stores have written, without a proxy fence by the "
+      "writer after them.*the other side is the store by",
+      ring_of_two(target, {.proxy_fence = false}));
 }
 TEST_F(BulkCopies, NoSyncBeforeTheCopy) {
-  expect_objection(launch, "starts a copy that reads (what another thread is writing: no synchronisation|shared memory that nobody has written)",
+  expect_objection(launch,
+                   "starts a copy that reads (what another thread is writing: no synchronisation|shared memory that nobody has written)",
                    ring_of_two(target, {.sync_before_copy = false}));
 }
 TEST_F(BulkCopies, NoWaitBeforeReuse) {
@@ -146,20 +149,26 @@ TEST_F(BulkCopies, FilledAgainWhileItIsRead) {
 }
 
 TEST_F(BulkCopies, StillUnderWayAtTheEnd) {
-  expect_objection(launch, "copy started by warp 0 at tests/emulator/bulk_copies_test.cpp:[0-9]+ is still under way when CTA 0 of cluster 0",
-                   [&] {
-                     arch::Barrier* const full = make_barrier(kBarrier, 2);
-                     if (thread() != 0) return;
-                     arch::barrier_arrive_expect_bytes(full, 1000 * 16);
-                     for (int i = 0; i < 1000; ++i) arch::bulk_load(shared(0), source.data(), 16, full);
-                   });
+  emulated::Options late = with_seed(1);
+  late.asynchrony = Asynchrony::lazy;
+  const std::string message = objection(launch, late, [&] {
+    arch::Barrier* const full = make_barrier(kBarrier, 1);
+    if (thread() != 0) return;
+    arch::barrier_arrive_expect_bytes(full, kBytes);
+    arch::bulk_load(shared(0), source.data(), kBytes, full);
+  });
+  EXPECT_NE(message.find("is still under way when CTA 0 of cluster 0, whose shared memory it uses, has ended"), std::string::npos)
+      << message;
 }
 
 TEST_F(BulkCopies, AddressesAndBounds) {
   const auto wrong = [&](const char* expected, const std::function<void(arch::Barrier*)>& copy) {
     expect_objection(launch, expected, [&] {
       arch::Barrier* const full = make_barrier(kBarrier, 1);
-      if (thread() == 0) copy(full);
+      if (thread() != 0) return;
+      for (int i = 0; i < 64; i += 16) store_words(shared(i), source.data());
+      arch::fence_shared_for_async();
+      copy(full);
     });
   };
   wrong("copies 24 bytes; bulk copies move multiples of 16", [&](auto* b) { arch::bulk_load(shared(0), source.data(), 24, b); });
@@ -171,7 +180,8 @@ TEST_F(BulkCopies, AddressesAndBounds) {
   wrong("reads 64 bytes of global memory outside every operand: byte 4080 of source, which has 4096",
         [&](auto* b) { arch::bulk_load(shared(0), source.data() + 1020, 64, b); });
   wrong("writes into source, which is an input", [&](auto*) { arch::bulk_store(source.data(), shared(0), 64); });
-  wrong("starts a copy that reads shared memory that nobody has written", [&](auto*) { arch::bulk_store(target.data(), shared(0), 64); });
+  wrong("starts a copy that reads shared memory that nobody has written",
+        [&](auto*) { arch::bulk_store(target.data(), shared(2048), 64); });
 }
 
 TEST_F(BulkCopies, OrdinaryAccessesAreChecked) {

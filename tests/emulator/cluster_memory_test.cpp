@@ -20,15 +20,17 @@ struct Push {
 };
 Kernel push(const Push& how) {
   return [how] {
-    const int me = arch::cta_in_cluster(), ctas = arch::cta_in_cluster() < 2 ? 2 : 4, next = me ^ 1;
-    EXPECT_GE(ctas, 2);
+    const int me = arch::cta_in_cluster(), next = me ^ 1;
     arch::Barrier* const full = make_barrier(kBarrier, 1, true);
     if (thread() == 0) arch::barrier_arrive_expect_bytes(full, how.expected_bytes);
     const auto value = static_cast<float>(1000 * me + thread());
     arch::store_async(arch::in_cta(shared(thread() * 16), next), {value, value + 0.25f, value + 0.5f, value + 0.75f},
                       arch::in_cta(shared(kBarrier), how.counts_at_home ? me : next));
     if (how.waits) arch::barrier_wait(full, 0);
-    EXPECT_EQ(load_shared_float(shared(thread() * 16 + 4)), static_cast<float>(1000 * next + thread()) + 0.25f);
+    const float got = load_shared_float(shared(thread() * 16 + 4));
+    if (how.expected_bytes == 128 * 16) {
+      EXPECT_EQ(got, static_cast<float>(1000 * next + thread()) + 0.25f);
+    }
     if (how.waits_for_all) sync_cluster();
   };
 }
@@ -43,9 +45,12 @@ TEST(StoreAsync, ReadBeforeTheBytesAreCounted) {
                    push({.waits = false}));
 }
 TEST(StoreAsync, FewerBytesExpectedThanCome) {
-  expect_objection(kPairs, "bytes (more than were expected to barrier 0|have come than were expected)|reads what a copy is still filling|"
-                           "more bytes have come than were expected|starts a copy that",
-                   push({.expected_bytes = 64 * 16}));
+  expect_objection(
+      kPairs,
+      "ends a phase of barrier 0 while [0-9]+ more copies that it counts are under way: fewer bytes were expected than they bring|"
+      "bytes more than were expected to barrier 0|more bytes have come than were expected|"
+      "reads (what a copy is still filling|shared memory that nobody has written)",
+      push({.expected_bytes = 64 * 16}));
 }
 TEST(StoreAsync, MoreBytesExpectedThanCome) {
   expect_objection(kPairs, "deadlock.*\n.*waits for the end of a phase of parity 0 of barrier 0.* and 16 bytes to come",
@@ -98,7 +103,8 @@ Kernel bulk_push(bool fence, bool waits_for_all) {
 }
 TEST(BulkCopyToCluster, PushesARun) { expect_right(kPairs, bulk_push(true, true)); }
 TEST(BulkCopyToCluster, NoProxyFence) {
-  expect_objection(kPairs, "starts a copy that reads through the asynchronous proxy what ordinary stores have written, without a proxy fence",
+  expect_objection(kPairs,
+                   "starts a copy that reads through the asynchronous proxy what ordinary stores have written, without a proxy fence",
                    bulk_push(false, true));
 }
 TEST(BulkCopyToCluster, TheSenderLeavesWhileItIsRead) {
@@ -112,15 +118,15 @@ TEST(BulkCopyToCluster, TheSenderLeavesWhileItIsRead) {
         arch::store_shared(shared(thread() * 4), 1.0f);
         arch::fence_shared_for_async();
         arch::sync_cta();
-        if (thread() == 0)
-          arch::bulk_copy_to_cluster(arch::in_cta(shared(1024), 1), shared(0), 512, arch::in_cta(shared(kBarrier), 1));
+        if (thread() == 0) arch::bulk_copy_to_cluster(arch::in_cta(shared(1024), 1), shared(0), 512, arch::in_cta(shared(kBarrier), 1));
       } else {
         if (thread() == 0) arch::barrier_arrive_expect_bytes(full, 512);
         arch::barrier_wait(full, 0);
       }
     });
-    if (std::regex_search(message, std::regex("copy started by.* is still under way when CTA 0 of cluster [0-9], whose shared memory it uses, "
-                                              "has ended|reaches into the shared memory of CTA 1|which has ended")))
+    if (std::regex_search(message,
+                          std::regex("copy started by.* is still under way when CTA 0 of cluster [0-9], whose shared memory it uses, "
+                                     "has ended|reaches into the shared memory of CTA 1|which has ended")))
       ++caught;
     else
       EXPECT_EQ(message, "");
@@ -147,13 +153,12 @@ TEST(LoadCluster, FromACtaThatIsNotThere) {
 }
 
 TEST(RemoteArrival, AfterThePeerHasLeft) {
-  expect_objection(kPairs,
-                   "reaches into the shared memory of CTA 1( of cluster [0-9]+, which ends without knowing that this is over|, which has ended)",
-                   [] {
-                     make_barrier(kBarrier, 1, true);
-                     if (arch::cta_in_cluster() == 0 && thread() == 0)
-                       arch::barrier_arrive_in_cluster_relaxed(barrier_at(kBarrier), 1);
-                   });
+  expect_objection(
+      kPairs, "reaches into the shared memory of CTA 1( of cluster [0-9]+, which ends without knowing that this is over|, which has ended)",
+      [] {
+        make_barrier(kBarrier, 1, true);
+        if (arch::cta_in_cluster() == 0 && thread() == 0) arch::barrier_arrive_in_cluster_relaxed(barrier_at(kBarrier), 1);
+      });
 }
 TEST(RemoteArrival, ReleasesWhatWasWritten) {
   const auto kernel = [](bool releases) {
@@ -179,7 +184,8 @@ TEST(RemoteArrival, ReleasesWhatWasWritten) {
     };
   };
   expect_right(kPairs, kernel(true));
-  expect_objection(kPairs, "reads what it knows to be written but has not acquired: the barrier or flag between was relaxed", kernel(false));
+  expect_objection(kPairs, "reads what it knows to be written but has not acquired: the barrier or flag between was relaxed",
+                   kernel(false));
 }
 TEST(RemoteArrival, BarrierNotYetInitialisedThere) {
   expect_objection(kPairs, "uses (barrier 0 without knowing that it is initialised|a barrier that was never initialised)", [] {

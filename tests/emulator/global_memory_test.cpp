@@ -84,8 +84,9 @@ TEST_F(GlobalMemory, MessagesPassedByReleaseAndAcquire) {
   right(message(data, flags, Signal::counter, Wait::wait_for_flag));
 }
 TEST_F(GlobalMemory, LostRelease) {
-  constexpr const char* kLost = "reads what it knows to be written but has not acquired: the barrier or flag between was relaxed \\(byte "
-                                "[0-9]+ of data\\); the other side is the store by cluster 0 warp";
+  constexpr const char* kLost =
+      "reads what it knows to be written but has not acquired: the barrier or flag between was relaxed \\(byte "
+      "[0-9]+ of data\\); the other side is the store by cluster 0 warp";
   wrong(kLost, message(data, flags, Signal::relaxed, Wait::wait_for_flag));
   wrong(kLost, message(data, flags, Signal::relaxed_counter, Wait::wait_for_flag));
 }
@@ -106,7 +107,8 @@ TEST_F(GlobalMemory, ReleasedTooEarly) {
         arch::load_global(mine);
       }
     });
-    const bool seen = std::regex_search(text, std::regex("(reads what another thread is writing|overwrites what another is still reading).*data"));
+    const bool seen =
+        std::regex_search(text, std::regex("(reads what another thread is writing|overwrites what another is still reading).*data"));
     EXPECT_TRUE(seen) << "seed " << seed << ": " << text;
     caught += seen ? 1 : 0;
   }
@@ -137,8 +139,7 @@ TEST_F(GlobalMemory, RelaxedLoadsAcquireWithAFence) {
       if (thread() == 0 && arch::atomic_add_relaxed(flags.data() + 1, 1) > 100) return;
       if (arch::cluster_in_grid() != 1) return;
       if (thread() == 0) {
-        while (arch::atomic_add_relaxed(flags.data(), 0) != 1) {
-        }
+        while (arch::atomic_add_relaxed(flags.data(), 0) != 1) {}
         if (fence) arch::fence_global();
       }
       arch::sync_cta();
@@ -156,8 +157,10 @@ TEST_F(GlobalMemory, RelaxedLoadsAcquireWithAFence) {
 }
 
 TEST_F(GlobalMemory, NobodySyncsBeforeTheRelease) {
-  wrong("reads what another thread is writing: no synchronisation lies between \\(byte [0-9]+ of data|overwrites what another is still reading",
-        message(data, flags, Signal::release, Wait::wait_for_flag, false));
+  wrong(
+      "reads what another thread is writing: no synchronisation lies between \\(byte [0-9]+ of data|overwrites what another is still "
+      "reading",
+      message(data, flags, Signal::release, Wait::wait_for_flag, false));
 }
 
 // The last CTA to come adds up what all have left: split-K with a ticket.
@@ -214,9 +217,10 @@ TEST_F(GlobalMemory, WaitingForACtaThatIsNotResident) {
   clean();
   EXPECT_EQ(objection(launch, with_seed(1, 4), backwards), "");
   for (const int resident : {1, 2, 3})
-    wrong("deadlock.*\n.*cluster 0 warp 0 at tests/emulator/global_memory_test.cpp:[0-9]+ waits for a flag to become 3; it is 0(.*\n)*.*of 4 "
-          "clusters resident",
-          backwards, resident);
+    wrong(
+        "deadlock.*\n.*cluster 0 warp 0 at tests/emulator/global_memory_test.cpp:[0-9]+ waits for a flag to become 3; it is 0(.*\n)*.*of 4 "
+        "clusters resident",
+        backwards, resident);
 }
 
 // What a copy has written may be passed on when the writing, not only the reading, has been waited for.
@@ -282,12 +286,10 @@ TEST_F(GlobalMemory, BoundsAndAlignment) {
   wrong("reads 4 bytes of global memory outside every operand: byte 4096 of data, which has 4096",
         [this] { arch::load_global(data.data() + 1024); });
   wrong("writes 4 bytes of global memory outside every operand: byte -4 of data", [this] { arch::store_global(data.data() - 1, 1.0f); });
-  wrong("reads 4 bytes of data at an address that is not a multiple of that", [this] {
-    arch::load_global(reinterpret_cast<const float*>(reinterpret_cast<const char*>(data.data()) + 2));
-  });
-  wrong("uses a flag at an address that is not a multiple of 4", [this] {
-    arch::load_acquire(reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const char*>(flags.data()) + 1));
-  });
+  wrong("reads 4 bytes of data at an address that is not a multiple of that",
+        [this] { arch::load_global(reinterpret_cast<const float*>(reinterpret_cast<const char*>(data.data()) + 2)); });
+  wrong("uses a flag at an address that is not a multiple of 4",
+        [this] { arch::load_acquire(reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const char*>(flags.data()) + 1)); });
   wrong("reads 4 bytes of global memory outside every operand", [] {
     static const std::uint32_t elsewhere = 0;
     arch::load_acquire(&elsewhere);
@@ -298,8 +300,8 @@ TEST_F(GlobalMemory, BoundsAndAlignment) {
 TEST(Predecessor, MayBeOvertakenByReadsOfConstantsAlone) {
   const std::vector<float> weights(16, 1.0f), activations(16, 2.0f);
   std::vector<std::uint32_t> flags(1);
-  const emulated::Launch launch{
-      .threads_per_cta = 128, .buffers = {input("weights", weights, true), input("activations", activations), output("flags", flags)}};
+  const emulated::Launch launch{.threads_per_cta = 128,
+                                .buffers = {input("weights", weights, true), input("activations", activations), output("flags", flags)}};
   const auto run = [&](const Kernel& kernel) -> std::string {
     try {
       emulated::run(launch, with_seed(3), kernel);

@@ -72,10 +72,7 @@ void add_epilogues(std::vector<GemmCase>& cases, int index) {
       Kind{"bias of each row", {.bias = Bias::per_row}, CPlace::null, kExact},
       Kind{"bias of each column, ReLU", {.alpha = -1, .bias = Bias::per_column, .activation = relu}, CPlace::null, kExact},
       Kind{"GELU", {.alpha = 0.0625f, .activation = gelu_tanh}, CPlace::null, bounded},
-      Kind{"everything, in place",
-           {.alpha = 0.5f, .beta = 1.5f, .bias = Bias::per_row, .activation = silu},
-           CPlace::is_d,
-           bounded}};
+      Kind{"everything, in place", {.alpha = 0.5f, .beta = 1.5f, .bias = Bias::per_row, .activation = silu}, CPlace::is_d, bounded}};
   for (int i = 0; i < 2; ++i) {
     const Kind& kind = kinds[static_cast<std::size_t>((index + 3 * i) % static_cast<int>(kinds.size()))];
     GemmCase c = sized(kind.what, 67, 72 + 3 * (index / 6 % 2), 136);
@@ -175,7 +172,8 @@ TEST_P(EveryKernel, IsRightOnEdges) {
   }
 }
 
-// However it is interleaved, and however many clusters run at once, D has the same bits; the same seed leads to the same bits in all memory.
+// However it is interleaved, and however many clusters run at once, D has the same bits; the same seed leads to the same bits in all
+// memory.
 TEST_P(EveryKernel, GivesTheSameBitsUnderEverySeed) {
   GemmCase gemm_case = sized("seeds", 40 + kernel().tile_m / 2, 24 + kernel().tile_n, 136);
   const Plan plan = planned(kernel(), gemm_case);

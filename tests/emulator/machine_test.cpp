@@ -107,7 +107,9 @@ TEST(Machine, AtMostTheResidentClustersRunAtOnce) {
   }
 }
 
-TEST(Machine, NothingToRun) { EXPECT_EQ(emulated::run({.clusters = 0}, {}, [] {}).steps, 0u); }
+TEST(Machine, NothingToRun) {
+  EXPECT_EQ(emulated::run({.clusters = 0}, {}, [] {}).steps, 0u);
+}
 
 // Each message says how to see it again, and so one does.
 TEST(Machine, AMessageCanBeReplayed) {
@@ -115,7 +117,8 @@ TEST(Machine, AMessageCanBeReplayed) {
   pipeline.releases = false;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const std::string message = objection(pipeline.launch, with_seed(seed), [&] { pipeline(); });
-    EXPECT_NE(message.find("replay: seed " + std::to_string(seed) + ", 3 of 3 clusters resident, asynchrony "), std::string::npos) << message;
+    EXPECT_NE(message.find("replay: seed " + std::to_string(seed) + ", 3 of 3 clusters resident, asynchrony "), std::string::npos)
+        << message;
     EXPECT_EQ(objection(pipeline.launch, with_seed(seed), [&] { pipeline(); }), message);
     // The message names the asynchrony that was drawn: asking for it is the same run.
     for (const Asynchrony drawn : {Asynchrony::eager, Asynchrony::lazy, Asynchrony::mixed})
@@ -138,8 +141,9 @@ TEST(Deadlock, NamesEveryWaitingRoleItsBarrierAndItsTile) {
   for (const char* cluster : {"0", "1", "2"}) {
     const std::string who = std::string("cluster ") + cluster;
     const std::string tile = std::string(", at work tile \\(m ") + cluster + ", n 0, group 0, k-tiles 0 to 6\\)";
-    says(who + " producer warp 0 at tests/emulator/machine_test.cpp:[0-9]+ waits for the end of a phase of parity 0 of empty\\[0\\], in its "
-               "phase 0 with 0 of 4 arrivals and 0 bytes to come" +
+    says(who +
+         " producer warp 0 at tests/emulator/machine_test.cpp:[0-9]+ waits for the end of a phase of parity 0 of empty\\[0\\], in its "
+         "phase 0 with 0 of 4 arrivals and 0 bytes to come" +
          tile);
     for (const char* warp : {"4", "5", "6", "7"})
       says(who + " consumer warp " + warp +
@@ -151,11 +155,10 @@ TEST(Deadlock, NamesEveryWaitingRoleItsBarrierAndItsTile) {
 
 TEST(Deadlock, IsFoundThoughOthersHaveEnded) {
   const emulated::Launch launch{.clusters = 3, .ctas_per_cluster = 2, .threads_per_cta = 64, .shared_memory_bytes = 4096};
-  expect_objection(launch, "deadlock.*\n  cluster 1 CTA 1 warp 1 at tests/emulator/machine_test.cpp:[0-9]+ waits for named barrier 3 \\(32 of 64",
-                   [] {
-                     if (arch::cluster_in_grid() == 1 && arch::cta_in_cluster() == 1 && arch::warp_in_cta() == 1)
-                       arch::named_barrier_sync(3, 64);
-                   });
+  expect_objection(
+      launch, "deadlock.*\n  cluster 1 CTA 1 warp 1 at tests/emulator/machine_test.cpp:[0-9]+ waits for named barrier 3 \\(32 of 64", [] {
+        if (arch::cluster_in_grid() == 1 && arch::cta_in_cluster() == 1 && arch::warp_in_cta() == 1) arch::named_barrier_sync(3, 64);
+      });
 }
 
 TEST(Machine, RunsWithinARun) {

@@ -9,9 +9,7 @@ namespace {
 
 constexpr unsigned char kPoison = 0xff;  // NaN in every format
 
-std::int64_t bias_elems(const GemmProblem& p) {
-  return p.epilogue.bias == Bias::none ? 0 : p.epilogue.bias == Bias::per_row ? p.m : p.n;
-}
+std::int64_t bias_elems(const GemmProblem& p) { return p.epilogue.bias == Bias::none ? 0 : p.epilogue.bias == Bias::per_row ? p.m : p.n; }
 
 }  // namespace
 

@@ -74,8 +74,7 @@ TEST(TensorLoad, BringsBoxesSwizzledAndFillsWithZeros) {
   for (const Box& box : boxes()) {
     SCOPED_TRACE(describe(box));
     const arch::TensorMap map = map_of(tensor, box);
-    const emulated::Launch launch{
-        .threads_per_cta = 128, .shared_memory_bytes = kBarrier + 8, .buffers = {input("tensor", tensor.memory)}};
+    const emulated::Launch launch{.threads_per_cta = 128, .shared_memory_bytes = kBarrier + 8, .buffers = {input("tensor", tensor.memory)}};
     const int bytes = box.x_bytes * box.y * box.z, size = size_bytes(box.element);
     std::vector<std::uint8_t> got(static_cast<std::size_t>(bytes));
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
@@ -138,8 +137,7 @@ TEST(TensorStore, WritesBoxesAndNothingOutside) {
         for (int y = 0; y < box.y; ++y)
           for (int x = 0; x < box.x_bytes; ++x) {
             const std::int64_t to_x = box.corner.inner * size + x, to_y = box.corner.outer + y, to_z = box.corner.batch + z;
-            if (expected.holds(to_x, to_y, to_z))
-              expected.at(to_x, to_y, to_z) = pattern_at(place_in_box(x, z * box.y + y, box));
+            if (expected.holds(to_x, to_y, to_z)) expected.at(to_x, to_y, to_z) = pattern_at(place_in_box(x, z * box.y + y, box));
           }
       ASSERT_EQ(std::memcmp(tensor.start(), expected.start(), static_cast<std::size_t>(tensor.matrix * tensor.batch)), 0);
     }
@@ -199,9 +197,11 @@ TEST(TensorReduce, AddsInEachType) {
 TEST(Multicast, BringsSlicesToEveryCtaOfTheMask) {
   Bytes tensor(64, 32, 1);
   const arch::TensorMap map = map_of(tensor, {64, 8, 1, 64, {0, 0, 0}});
-  const emulated::Launch launch{
-      .clusters = 2, .ctas_per_cluster = 4, .threads_per_cta = 128, .shared_memory_bytes = kBarrier + 8,
-      .buffers = {input("tensor", tensor.memory)}};
+  const emulated::Launch launch{.clusters = 2,
+                                .ctas_per_cluster = 4,
+                                .threads_per_cta = 128,
+                                .shared_memory_bytes = kBarrier + 8,
+                                .buffers = {input("tensor", tensor.memory)}};
   for (const std::uint16_t mask : {0b1111, 0b0101, 0b1000}) {
     const Kernel kernel = [&] {
       const int me = arch::cta_in_cluster();

@@ -61,10 +61,9 @@ TEST(NamedBarrier, MisuseIsNamed) {
                    [] { arch::named_barrier_sync(1, arch::warpgroup_in_cta() == 0 ? 128 : 256); });
   expect_objection(kOneCta, "named barrier 16; there are 0 to 15", [] { arch::named_barrier_sync(16, 256); });
   expect_objection(kOneCta, "a barrier of 100 threads, not a multiple of 32", [] { arch::named_barrier_sync(1, 100); });
-  expect_objection(kOneCta, "deadlock.*\n.*warp 3 at tests/emulator/threads_test.cpp:[0-9]+ waits for named barrier 7 \\(128 of 256",
-                   [] {
-                     if (arch::warpgroup_in_cta() == 0) arch::named_barrier_sync(7, 256);
-                   });
+  expect_objection(kOneCta, "warp 3 at tests/emulator/threads_test.cpp:[0-9]+ waits for named barrier 7 \\(128 of 256", [] {
+    if (arch::warpgroup_in_cta() == 0) arch::named_barrier_sync(7, 256);
+  });
 }
 
 TEST(Warp, ElectsOneLane) {
@@ -185,9 +184,10 @@ TEST(ClusterBarrier, MisuseIsNamed) {
     arch::cluster_arrive();
   });
   expect_objection(kCluster, "waits at the cluster's barrier without having arrived", [] { arch::cluster_wait(); });
-  expect_objection(kCluster, "deadlock.*\n.*CTA 0 warp 0 at tests/.* waits for the cluster's barrier \\(128 of 256 threads are there\\)", [] {
-    if (arch::cta_in_cluster() == 0) sync_cluster();
-  });
+  expect_objection(kCluster, "deadlock.*\n.*CTA 0 warp 0 at tests/.* waits for the cluster's barrier \\(128 of 256 threads are there\\)",
+                   [] {
+                     if (arch::cta_in_cluster() == 0) sync_cluster();
+                   });
 }
 
 }  // namespace

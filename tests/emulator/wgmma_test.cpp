@@ -41,7 +41,7 @@ struct Operand {
   Numbers type;
   Major major = Major::k;
   int vectors = kRows;
-  int swizzle_bytes = 128;  // 16: none
+  int swizzle_bytes = 128;    // 16: none
   std::vector<int> values{};  // vectors x depth
 
   int value(int vector, int k) const { return values[static_cast<std::size_t>(vector * depth_of(type) + k)]; }
@@ -257,6 +257,8 @@ TEST_F(WgmmaMisuse, ThreadsDisagree) {
   expect("starts a wgmma that differs from that of the other threads of its warpgroup \\(at line", [](auto& d, auto a, auto b) {
     arch::wgmma_fence();
     issue(d, a, thread() < 64 ? b : arch::advance_descriptor(b, 32));
+    arch::wgmma_commit();
+    arch::wgmma_wait<0>();
   });
 }
 TEST_F(WgmmaMisuse, NotAllThreadsCome) {
@@ -282,12 +284,16 @@ TEST_F(WgmmaMisuse, OperandsOutsideWhatWasFilled) {
   expect("starts a wgmma that reads shared memory that nobody has written", [](auto& d, auto a, auto b) {
     arch::wgmma_fence();
     issue(d, a, arch::advance_descriptor(b, 64 * 128));
+    arch::wgmma_commit();
+    arch::wgmma_wait<0>();
   });
 }
 TEST_F(WgmmaMisuse, BaseOffset) {
   expect("uses a matrix descriptor with a base offset, which is not emulated", [](auto& d, auto a, auto b) {
     arch::wgmma_fence();
     issue(d, a, b | std::uint64_t{1} << 49);
+    arch::wgmma_commit();
+    arch::wgmma_wait<0>();
   });
 }
 TEST_F(WgmmaMisuse, NoProxyFence) {
@@ -299,6 +305,8 @@ TEST_F(WgmmaMisuse, NoProxyFence) {
     arch::wgmma_fence();
     issue(sums, arch::matrix_descriptor(arch::dynamic_shared_memory(), 8192, 1024),
           arch::matrix_descriptor(arch::dynamic_shared_memory() + kQ, 8192, 1024));
+    arch::wgmma_commit();
+    arch::wgmma_wait<0>();
   });
 }
 

@@ -199,7 +199,9 @@ void receive(Cta& target, SharedAddress destination, std::size_t bytes, MBarrier
     const std::size_t offset = destination - kSharedWindow;
     report(target.shadow.check_write(m.thread().warp->clock, false, offset, bytes), "starts a copy that ", destination, at);
     target.shadow.note_write(who, offset, bytes);
+    if (&target != m.thread().cta) target.remote_accesses[who.agent] = who;
   }
+  ++barrier.copies;
   m.start({.carry_out =
                [&target, &barrier, bytes, site, write = std::move(write)] {
                  write();
@@ -264,7 +266,7 @@ void tma_load(void* destination, const TensorMap& map, TensorCoordinates from, B
     m.fail(at, "multicasts to mask " + std::to_string(cta_mask) + " in a cluster of " + std::to_string(m.launch().ctas_per_cluster));
   for (int rank = 0; rank < m.launch().ctas_per_cluster; ++rank) {
     if ((cta_mask >> rank & 1) == 0) continue;
-    Cta& target = remote_cta(rank, at);
+    Cta& target = remote_cta(rank, true, at);
     shared_bytes(target, address, bytes, 128, "copies into", at);
     MBarrier& counted = find_barrier(target, barrier_address, true, at);
     receive(
@@ -343,7 +345,7 @@ void bulk_copy_to_cluster(ClusterAddress destination, SharedAddress source, int 
   Cta& cta = *m.thread().cta;
   const auto size = static_cast<std::size_t>(bytes);
   check_run(nullptr, bytes, at);
-  const Place to = place_of(destination, at), counted = place_of(barrier, at);
+  const Place to = place_of(destination, true, at), counted = place_of(barrier, true, at);
   if (to.cta != counted.cta) m.fail(at, "copies into one CTA and counts in another");
   const std::byte* from = shared_bytes(cta, source, size, kPacketBytes, "copies from", at);
   std::byte* target = shared_bytes(*to.cta, to.address, size, kPacketBytes, "copies into", at);
@@ -363,7 +365,7 @@ void bulk_copy_to_cluster(ClusterAddress destination, SharedAddress source, int 
 void store_async(ClusterAddress destination, const void* from, int bytes, ClusterAddress barrier, const Location& at) {
   Machine& m = machine();
   const auto size = static_cast<std::size_t>(bytes);
-  const Place to = place_of(destination, at), counted = place_of(barrier, at);
+  const Place to = place_of(destination, true, at), counted = place_of(barrier, true, at);
   if (to.cta != counted.cta) m.fail(at, "stores into one CTA and counts in another");
   std::byte* target = shared_bytes(*to.cta, to.address, size, size, "stores into", at);
   MBarrier& b = find_barrier(*to.cta, counted.address, true, at);

@@ -203,6 +203,10 @@ void Machine::finish_cta(Cta& cta) {
     if (work.reads == &cta || work.writes == &cta)
       fail_at(work.site, "is still under way when " + std::string("CTA ") + std::to_string(cta.rank) + " of cluster " +
                              std::to_string(cta.cluster->number) + ", whose shared memory it uses, has ended");
+  for (const auto& [offset, barrier] : cta.barriers)
+    if (barrier.bytes < 0)
+      throw EmulationError("CTA " + std::to_string(cta.rank) + " of cluster " + std::to_string(cta.cluster->number) + " ends with " +
+                           std::to_string(-barrier.bytes) + " bytes of copies that " + title(barrier) + " never expected" + replay());
   Clock all = new_clock();
   for (Warp& warp : cta.warps) all.join(warp.clock);
   if (options_.diagnose)

@@ -48,7 +48,7 @@ ShadowMemory::Verdict ShadowMemory::check_write(const Clock& actor, bool generic
     if (cell.write.time == 0) continue;
     const bool known = generic || !cell.write.generic ? actor.ordered(cell.write) : actor.proxy_sees(cell.write);
     if (known) continue;
-    if (generic && cell.write.generic && (cell.bytes_written & mask(i, offset, bytes)) == 0) continue;  // neighbours in a cell
+    if (generic == cell.write.generic && (cell.bytes_written & mask(i, offset, bytes)) == 0) continue;  // neighbours in a cell
     if (actor.ordered(cell.write))
       return {"overwrites through the asynchronous proxy what ordinary stores have written, without a proxy fence between",
               cell.write.site};
@@ -75,7 +75,7 @@ void ShadowMemory::note_write(const Epoch& who, std::size_t offset, std::size_t 
   for (std::size_t i = offset / kCellBytes; i * kCellBytes < offset + bytes; ++i) {
     Cell& cell = cells_[i];
     const std::uint16_t written = mask(i, offset, bytes);
-    const bool adds = who.generic && cell.write.generic && cell.write.time != 0 && (cell.bytes_written & written) == 0;
+    const bool adds = who.generic == cell.write.generic && cell.write.time != 0 && (cell.bytes_written & written) == 0;
     cell.bytes_written = adds ? static_cast<std::uint16_t>(cell.bytes_written | written) : written;
     cell.write = who;
     cell.readers = 0;
