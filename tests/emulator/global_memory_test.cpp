@@ -282,6 +282,19 @@ TEST_F(GlobalMemory, AtomicsAddUp) {
       });
 }
 
+// Places are watched in sixteens of bytes; neighbours in one of them are no race, the same byte is.
+TEST_F(GlobalMemory, NeighboursAreNoRace) {
+  const auto kernel = [this](int distance) {
+    return [this, distance] {
+      if (thread() != 0) return;
+      float* const mine = &data[static_cast<std::size_t>(arch::cluster_in_grid() * distance)];
+      for (int i = 0; i < 3; ++i) arch::store_global(mine, arch::load_global(mine) + 1.0f);
+    };
+  };
+  right(kernel(1), [&] { EXPECT_EQ(data[0] + data[1] + data[2] + data[3], 12.0f); });
+  wrong("(reads|overwrites) what another (thread is writing|is still writing|is still reading).*\\(byte 0 of data\\)", kernel(0));
+}
+
 TEST_F(GlobalMemory, BoundsAndAlignment) {
   wrong("reads 4 bytes of global memory outside every operand: byte 4096 of data, which has 4096",
         [this] { arch::load_global(data.data() + 1024); });

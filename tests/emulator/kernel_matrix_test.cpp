@@ -222,7 +222,7 @@ TEST(Matrix, HoldsWhatItPromises) {
   std::set<DataType> types;
   std::set<Activation> activations;
   std::set<Bias> biases;
-  bool in_place = false, gaps = false, off_boundary = false, exact = false;
+  bool in_place = false, gaps = false, batch_gaps = false, off_boundary = false, exact = false;
   for (int i = 0; i < static_cast<int>(kernel_list().size()); ++i) {
     const KernelConfig& kernel = kernel_list()[static_cast<std::size_t>(i)];
     for (const GemmCase& c : cases_of(kernel, i)) {
@@ -234,7 +234,8 @@ TEST(Matrix, HoldsWhatItPromises) {
       activations.insert(p.epilogue.activation);
       biases.insert(p.epilogue.bias);
       in_place |= c.c == CPlace::is_d && p.epilogue.beta != 0;
-      gaps |= p.ldd > p.n && p.batch > 1;
+      gaps |= p.ldd > p.n && p.m > 1;
+      batch_gaps |= p.batch > 1 && p.batch_stride_d > p.m * p.ldd;
       off_boundary |= c.offset_a_elems % 8 != 0;
       exact |= c.exactness == kExact;
     }
@@ -249,7 +250,7 @@ TEST(Matrix, HoldsWhatItPromises) {
   EXPECT_EQ(types.size(), 3u);
   EXPECT_EQ(activations.size(), 4u);
   EXPECT_EQ(biases.size(), 3u);
-  EXPECT_TRUE(in_place && gaps && off_boundary && exact);
+  EXPECT_TRUE(in_place && gaps && batch_gaps && off_boundary && exact);
 }
 
 }  // namespace

@@ -39,12 +39,16 @@ class ShadowMemory {
  private:
   static std::uint16_t mask(std::size_t cell, std::size_t offset, std::size_t bytes);
 
+  struct Reader {
+    Epoch who;
+    std::uint16_t bytes = 0;
+  };
   struct Cell {
     Epoch write;
     std::uint16_t bytes_written = 0;  // since others wrote
     bool reserved = false;
     std::uint8_t readers = 0;
-    std::array<Epoch, 4> reader;
+    std::array<Reader, 4> reader;
   };
   std::vector<Cell> cells_;
 };
