@@ -43,6 +43,7 @@ struct Operand {
   int vectors = kRows;
   int swizzle_bytes = 128;    // 16: none
   std::vector<int> values{};  // vectors x depth
+  std::vector<std::uint8_t> image{};
 
   int value(int vector, int k) const { return values[static_cast<std::size_t>(vector * depth_of(type) + k)]; }
   // The first 32 bytes of K of rows of `swizzle_bytes`; not swizzled, two columns of packets, one after the other.
@@ -66,15 +67,18 @@ struct Operand {
   }
   void fill(std::mt19937& random) {
     for (int i = 0; i < vectors * depth_of(type); ++i) values.push_back(static_cast<int>(random() % 7) - 3);
+    lay_out();
   }
-  // By all threads, through ordinary stores.
-  void write(int start) const {
-    std::vector<std::uint8_t> image(static_cast<std::size_t>(bytes()));
+  void lay_out() {
+    image.assign(static_cast<std::size_t>(bytes()), 0);
     for (int v = 0; v < vectors; ++v)
       for (int k = 0; k < depth_of(type); ++k) {
         const std::uint16_t bits = encode(type, value(v, k));
         std::memcpy(&image[static_cast<std::size_t>(place(v, k))], &bits, static_cast<std::size_t>(bytes_of(type)));
       }
+  }
+  // By all threads, through ordinary stores.
+  void write(int start) const {
     for (int i = thread() * 16; i < bytes(); i += 128 * 16) store_words(shared(start + i), &image[static_cast<std::size_t>(i)]);
   }
 };
@@ -317,6 +321,8 @@ float sum_with_a_large_term(emulated::Fp8Accumulation mode) {
   q.values.assign(8 * 32, 1);
   for (int v = 0; v < kRows; ++v) p.values[static_cast<std::size_t>(v * 32)] = 128;
   for (int v = 0; v < 8; ++v) q.values[static_cast<std::size_t>(v * 32)] = 128;
+  p.lay_out();
+  q.lay_out();
   float result = 0;
   emulated::Options options = with_seed(1);
   options.fp8 = mode;
