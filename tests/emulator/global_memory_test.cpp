@@ -285,6 +285,43 @@ TEST_F(GlobalMemory, AtomicsAddUp) {
       });
 }
 
+// Sums made by atomic additions and by reducing copies are read by the last CTA to come, which must have acquired them.
+TEST_F(GlobalMemory, SumsOfAdditionsAreAcquiredLikeStores) {
+  const auto kernel = [this](bool copies, bool waits_for_writes, bool acq_rel) {
+    return [this, copies, waits_for_writes, acq_rel] {
+      float* const mine = &data[static_cast<std::size_t>(thread())];
+      if (copies) {
+        arch::store_shared(shared(1024 + thread() * 4), 2.0f);
+        arch::fence_shared_for_async();
+        arch::sync_cta();
+        if (thread() == 0) {
+          arch::bulk_reduce_add(data.data(), shared(1024), 512);
+          arch::bulk_commit();
+          arch::bulk_wait_read<0>();
+          if (waits_for_writes) arch::bulk_wait<0>();
+        }
+      } else {
+        arch::atomic_add_float(mine, 2.0f);
+      }
+      arch::sync_cta();
+      if (thread() == 0) {
+        const std::uint32_t before = acq_rel ? arch::atomic_add_acq_rel(flags.data(), 1) : arch::atomic_add_relaxed(flags.data(), 1);
+        arch::store_shared(shared(0), before == 3 ? 1.0f : 0.0f);
+      }
+      arch::sync_cta();
+      if (load_shared_float(shared(0)) == 0) return;
+      const float sum = arch::load_global(mine);
+      if (waits_for_writes && acq_rel) {
+        EXPECT_EQ(sum, 8.0f);
+      }
+    };
+  };
+  right(kernel(false, true, true));
+  right(kernel(true, true, true));
+  wrong("has not acquired: the barrier or flag between was relaxed.*addition by", kernel(false, true, false));
+  wrong("reads what a copy is still filling.*reducing copy started by", kernel(true, false, true));
+}
+
 // Places are watched in sixteens of bytes; neighbours in one of them are no race, the same byte is.
 TEST_F(GlobalMemory, NeighboursAreNoRace) {
   const auto kernel = [this](int distance) {

@@ -69,8 +69,20 @@ void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Locatio
 }
 
 void atomic_add_float(float* sum, float value, const Location& at) {
-  machine().global(sum, sizeof *sum, true, at);
+  Machine& m = machine();
+  Machine::Global& g = m.global(sum, sizeof *sum, true, at);
   check_poison(value, at);
+  if (m.diagnoses()) {
+    Warp& warp = *m.thread().warp;
+    const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(sum) - static_cast<const std::byte*>(g.buffer.data));
+    const ShadowMemory::Verdict verdict = g.shadow.check_write(warp.clock, true, offset, sizeof *sum, true);
+    if (verdict.wrong != nullptr)
+      m.fail(at, std::string("adds to what it must not: it ") + verdict.wrong + " (byte " + std::to_string(offset) + " of " +
+                     g.buffer.name + "); the other side is the " + m.describe(verdict.other));
+    Epoch who = m.access(warp, m.site(at, "addition"));
+    who.adds = true;
+    g.shadow.note_write(who, offset, sizeof *sum);
+  }
   *sum += value;
 }
 

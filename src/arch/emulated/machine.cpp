@@ -363,10 +363,13 @@ Machine::Global& Machine::global(const void* address, std::size_t bytes, bool wr
     return g;
   }
   std::string where;
+  std::ptrdiff_t nearest = 4096;  // bytes; further away it is nobody's neighbour
   for (const Global& g : globals_) {
     const auto* start = static_cast<const std::byte*>(g.buffer.data);
-    if (first < start + g.buffer.bytes + 4096 && first + 4096 > start)
-      where = ": byte " + std::to_string(first - start) + " of " + g.buffer.name + ", which has " + std::to_string(g.buffer.bytes);
+    const std::ptrdiff_t distance = std::max<std::ptrdiff_t>({start - first, first - (start + g.buffer.bytes), 0});
+    if (distance >= nearest) continue;
+    nearest = distance;
+    where = ": byte " + std::to_string(first - start) + " of " + g.buffer.name + ", which has " + std::to_string(g.buffer.bytes);
   }
   fail(at, std::string(verb) + " " + std::to_string(bytes) + " bytes of global memory outside every operand" + where);
 }

@@ -39,7 +39,7 @@ ShadowMemory::Verdict ShadowMemory::check_read(const Clock& actor, bool generic,
   return {};
 }
 
-ShadowMemory::Verdict ShadowMemory::check_write(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes) const {
+ShadowMemory::Verdict ShadowMemory::check_write(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes, bool adds) const {
   for (std::size_t i = offset / kCellBytes; i * kCellBytes < offset + bytes; ++i) {
     const Cell& cell = cells_[i];
     if (cell.reserved) return {"touches a barrier as if it were data", cell.write.site};
@@ -47,7 +47,7 @@ ShadowMemory::Verdict ShadowMemory::check_write(const Clock& actor, bool generic
       if (const Reader& reader = cell.reader[static_cast<std::size_t>(r)];
           (reader.bytes & mask(i, offset, bytes)) != 0 && !actor.ordered(reader.who))
         return {"overwrites what another is still reading: nobody has said that the reading is over", reader.who.site};
-    if (cell.write.time == 0) continue;
+    if (cell.write.time == 0 || (adds && cell.write.adds)) continue;
     const bool known = generic || !cell.write.generic ? actor.ordered(cell.write) : actor.proxy_sees(cell.write);
     if (known) continue;
     if (generic == cell.write.generic && (cell.bytes_written & mask(i, offset, bytes)) == 0) continue;  // neighbours in a cell

@@ -28,7 +28,7 @@ class ShadowMemory {
   // An access to bytes [offset, offset + bytes) by somebody who knows `actor`, checked against those before. `must_be_written`: reading
   // what nobody has written is wrong, too.
   Verdict check_read(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes, bool must_be_written) const;
-  Verdict check_write(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes) const;
+  Verdict check_write(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes, bool adds = false) const;
   // And remembered for those after.
   void note_read(const Clock& actor, const Epoch& who, std::size_t offset, std::size_t bytes);
   void note_write(const Epoch& who, std::size_t offset, std::size_t bytes);
