@@ -39,6 +39,7 @@ Json to_json(const PredictedTime& t) {
           {"l2_us", t.l2_us},
           {"ramp_us", t.ramp_us},
           {"exposed_epilogue_us", t.exposed_epilogue_us},
+          {"reduction_us", t.reduction_us},
           {"waves", t.waves},
           {"useful_share", t.useful_share},
           {"busy_share", t.busy_share}};

@@ -18,6 +18,8 @@ inline constexpr const char* kBiases = "none, per_row, per_column";
 inline constexpr const char* kSchedules = "cooperative, pingpong";
 inline constexpr const char* kSchedulers = "one-tile-per-cta, data-parallel, split-k, stream-k, hybrid";
 inline constexpr const char* kClaims = "fixed, ticket";
+inline constexpr const char* kBackends = "cuda, emulator, reference";
+inline constexpr const char* kAsynchronies = "random, eager, lazy, mixed";
 inline constexpr const char* kRasters = "along-m, along-n";
 inline constexpr const char* kLayouts = "rc, rr, cc, cr (A's letter, then B's: r row-major, c column-major)";
 

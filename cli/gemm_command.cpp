@@ -20,6 +20,7 @@ struct GemmFlags {
   GemmFiles files;
   PlannerFlags planner;
   PlaceFlags place;
+  std::string device;  // to plan for
   std::string out, plan_file, check, check_file;
 };
 
@@ -119,40 +120,48 @@ void say_inputs(const GemmInputs& inputs, Answer& answer) {
   answer.json["warnings"] = inputs.warnings;
 }
 
-void say_run(const Plan& plan, const Place& place, const GemmRun& run, Answer& answer) {
+void say_plan(const Plan& plan, const std::string& whence, Answer& answer) {
   const bool computes = plan.grid_ctas > 0;
-  answer.say(
-      fmt::format("plan {}, made for {}, {}", computes ? name(plan.kernel) : "nothing to compute", plan.device.name, place.device.why));
+  answer.say(fmt::format("plan {}, made for {}, {}", computes ? name(plan.kernel) : "nothing to compute", plan.device.name, whence));
+  answer.json["device"] = plan.device.name;
+  answer.json["kernel"] = computes ? Json(name(plan.kernel)) : Json(nullptr);
+}
+
+void say_run(const Plan& plan, const Place& place, const WantedPlace& wanted, const GemmRun& run, Answer& answer) {
   const double tflops = run.seconds > 0 ? flops(plan.problem) / run.seconds / 1e12 : 0;
-  std::string line = fmt::format("ran  {}: {}", place.text, duration_text(run.seconds));
-  if (place.on_gpu)
+  std::string line = fmt::format("ran  {} ({}): {}", place.text, place.why, duration_text(run.seconds));
+  if (place.backend == Backend::cuda)
     line += fmt::format(", {:.1f} TFLOP/s (mean of {} launches; predicted {:.2f} us)", tflops, run.launches, plan.predicted.total_us);
   else
     line += fmt::format(", {:.2f} GFLOP/s", 1e3 * tflops);
   answer.say(line);
-  answer.json["ran_on"] = place.on_gpu ? "gpu" : "cpu";
+  answer.json["backend"] = sluice::to_string(place.backend);
+  answer.json["why"] = place.why;
   answer.json["where"] = place.text;
-  answer.json["device"] = plan.device.name;
-  answer.json["kernel"] = computes ? Json(name(plan.kernel)) : Json(nullptr);
+  if (place.backend == Backend::emulator)
+    answer.json["emulator"] = {{"seed", wanted.emulator.seed},
+                               {"asynchrony", sluice::to_string(wanted.emulator.asynchrony)},
+                               {"resident_clusters", wanted.emulator.resident_clusters}};
   answer.json["seconds"] = run.seconds;
   answer.json["tflops"] = tflops;
   answer.json["plan"] = parse_json(to_json(plan));
 }
 
 Result<std::vector<std::byte>> compute(const GemmFlags& flags, const GemmInputs& inputs, Answer& answer) {
-  const Result<Place> place = choose_place(flags.place);
-  if (!place) return place.error();
+  const Result<WantedPlace> wanted = read_place(flags.place);
+  if (!wanted) return wanted.error();
+  const Result<ChosenDevice> device = choose_device(flags.device);
+  if (!device) return device.error();
   Result<PlanOptions> options = to_plan_options(flags.planner);
   if (!options) return options.error();
   options->keep_candidates = false;
-  Result<Plan> chosen =
-      flags.plan_file.empty() ? plan(inputs.problem, place->device.spec, *options) : read_plan(flags.plan_file, inputs.problem);
+  Result<Plan> chosen = flags.plan_file.empty() ? plan(inputs.problem, device->spec, *options) : read_plan(flags.plan_file, inputs.problem);
   if (!chosen) return chosen.error();
-  Place shown = *place;
-  if (!flags.plan_file.empty()) shown.device.why = "from " + flags.plan_file;
-  Result<GemmRun> run = multiply(*chosen, inputs, *place, flags.place.threads);
+  say_plan(*chosen, flags.plan_file.empty() ? device->why : "from " + flags.plan_file, answer);
+  const Place place = choose_place(flags.place, *wanted, *chosen);
+  Result<GemmRun> run = multiply(*chosen, inputs, place.backend, *wanted);
   if (!run) return run.error();
-  say_run(*chosen, shown, *run, answer);
+  say_run(*chosen, place, *wanted, *run, answer);
   return std::move(run->d);
 }
 
@@ -210,7 +219,7 @@ void add_gemm_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<GemmFlags>();
   CLI::App* command = add_command<GemmFlags>(
       app, session, "gemm",
-      "Multiply .npy matrices: D = activation(alpha A B + beta C + bias), on a Hopper GPU if there is one, else on the CPU", flags,
+      "Multiply .npy matrices: D = activation(alpha A B + beta C + bias), on a Hopper GPU, an emulated one, or by plain loops", flags,
       &multiply_files);
   add_file_options(*command, *flags);
   // A flag takes a value only behind '=': a file name behind it stays a file name.
@@ -219,10 +228,8 @@ void add_gemm_command(CLI::App& app, Session& session) {
       "Verify D elementwise in double precision; --check=1000 that many elements, --check=all every one however long it takes");
   command->add_option("--check-file", flags->check_file, "Compute nothing: verify the D in this file");
   CLI::Option* plan_file = command->add_option("--plan-file", flags->plan_file, "Use the plan in this file (of `sluice plan --json`)");
-  CLI::Option* cpu = command->add_flag("--cpu", flags->place.cpu, "Compute on the CPU, tile by tile as planned");
-  command->add_option("--gpu", flags->place.gpu, "Compute on this GPU")->excludes(cpu);
-  command->add_option("--threads", flags->place.threads, "CPU threads (default: all cores)")->check(CLI::Range(1, 4096));
-  add_device_flag(*command, flags->place.device);
+  add_place_flags(*command, flags->place);
+  add_device_flag(*command, flags->device);
   add_planner_flags(*command, flags->planner);
   for (const char* flag : {"--device", "--schedule", "--scheduler", "--raster", "--tile-m", "--tile-n", "--kernel"})
     command->get_option(flag)->excludes(plan_file);

@@ -4,8 +4,10 @@
 
 #include <fmt/core.h>
 
+#include "choices.hpp"
 #include "gpu.hpp"
 #include "progress.hpp"
+#include "session.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -17,23 +19,102 @@ std::size_t result_bytes(const GemmProblem& p) {
   return static_cast<std::size_t>(p.batch * p.m * p.n) * static_cast<std::size_t>(size_bytes(p.type_d));
 }
 
+// A flag that only one backend reads needs that backend by name: what is chosen automatically may be another one.
+Status check_flag_for(Backend reader, bool given, const char* flag, std::optional<Backend> backend) {
+  if (!given || backend == reader) return Nothing{};
+  return Error{ErrorCode::invalid_argument, fmt::format("{} is for the backend {} alone; pass --backend {} too, or leave {} out", flag,
+                                                        sluice::to_string(reader), sluice::to_string(reader), flag)};
+}
+
+Status make_gpu_current(int index) {
+  if (Status s = select_gpu(index); !s) return s;
+  if (const Result<DeviceSpec> current = current_device(); !current) return current.error();
+  return Nothing{};
+}
+
+Status check_built(Backend backend) {
+  if (backend != Backend::emulator || built_with_emulator()) return Nothing{};
+  return Error{ErrorCode::unsupported,
+               "this build of Sluice has no emulator; configure with -DSLUICE_EMULATOR=ON, or pass --backend reference"};
+}
+
 }  // namespace
 
-Result<Place> choose_place(const PlaceFlags& flags) {
-  if (flags.gpu)
-    if (Status s = select_gpu(*flags.gpu); !s) return s.error();
-  const Result<DeviceSpec> current = current_device();
-  if (flags.gpu && !current) return current.error();
-  Place place{.on_gpu = current.ok() && !flags.cpu};
-  Result<ChosenDevice> device = choose_device(flags.device);
-  if (!device) return device.error();
-  place.device = std::move(*device);
-  if (place.on_gpu)
-    place.text = fmt::format("on GPU {} ({})", flags.gpu.value_or(0), current->name);
-  else
-    place.text = fmt::format("on the CPU ({})", flags.cpu           ? "--cpu"
-                                                : built_with_cuda() ? current.error().message
-                                                                    : "this build has no CUDA kernels");
+void add_place_flags(CLI::App& command, PlaceFlags& flags) {
+  const std::string group = "Where to compute";
+  command
+      .add_option("--backend", flags.backend,
+                  fmt::format("{}: on a Hopper GPU, by the kernel on an emulated one, or by plain loops. Default: the first of them that "
+                              "is there and takes no more than seconds",
+                              kBackends))
+      ->group(group);
+  command.add_option("--gpu", flags.gpu, "Compute on this GPU")->group(group);
+  command.add_option("--threads", flags.threads, "With --backend reference: CPU threads (default: all cores)")
+      ->check(CLI::Range(1, 4096))
+      ->group(group);
+  // Read as an unsigned number, -1 would be a large one.
+  const CLI::Validator not_negative([](const std::string& text) { return text.starts_with('-') ? text + " must be 0 or more" : ""; },
+                                    "0 OR MORE");
+  command.add_option("--seed", flags.seed, "With --backend emulator: draws the interleaving (default: 0)")
+      ->check(not_negative)
+      ->group(group);
+  command
+      .add_option("--asynchrony", flags.asynchrony,
+                  fmt::format("With --backend emulator: when copies and wgmma are carried out: {} (default: random)", kAsynchronies))
+      ->group(group);
+  command.add_option("--resident", flags.resident, "With --backend emulator: clusters that run at once (default: as many as make 4 CTAs)")
+      ->check(above_zero())
+      ->group(group);
+}
+
+Result<WantedPlace> read_place(const PlaceFlags& flags) {
+  WantedPlace wanted{.threads = flags.threads.value_or(0)};
+  if (flags.gpu) wanted.backend = Backend::cuda;
+  if (!flags.backend.empty()) {
+    const Result<Backend> named = choose("--backend", flags.backend, &parse_backend, kBackends);
+    if (!named) return named.error();
+    wanted.backend = *named;
+  }
+  for (const Status& s : {check_flag_for(Backend::cuda, flags.gpu.has_value(), "--gpu", wanted.backend),
+                          check_flag_for(Backend::reference, flags.threads.has_value(), "--threads", wanted.backend),
+                          check_flag_for(Backend::emulator, flags.seed.has_value(), "--seed", wanted.backend),
+                          check_flag_for(Backend::emulator, !flags.asynchrony.empty(), "--asynchrony", wanted.backend),
+                          check_flag_for(Backend::emulator, flags.resident.has_value(), "--resident", wanted.backend)})
+    if (!s) return s.error();
+  wanted.emulator.seed = flags.seed.value_or(0);
+  wanted.emulator.resident_clusters = flags.resident.value_or(0);
+  if (Status s = choose_into(wanted.emulator.asynchrony, "--asynchrony", flags.asynchrony, &parse_asynchrony, kAsynchronies); !s)
+    return s.error();
+  if (!wanted.backend) return wanted;
+  if (Status s = check_built(*wanted.backend); !s) return s.error();
+  if (wanted.backend == Backend::cuda)
+    if (Status s = make_gpu_current(flags.gpu.value_or(0)); !s) return s.error();
+  return wanted;
+}
+
+Place choose_place(const PlaceFlags& flags, const WantedPlace& wanted, const Plan& plan) {
+  Place place;
+  if (wanted.backend) {
+    place.backend = *wanted.backend;
+    place.why = flags.backend.empty() ? "--gpu" : "--backend " + flags.backend;
+  } else {
+    const BackendChoice choice = automatic_backend(plan);
+    place.backend = choice.backend;
+    place.why = choice.why;
+  }
+  switch (place.backend) {
+    case Backend::cuda: {
+      const Result<DeviceSpec> current = current_device();
+      place.text = fmt::format("on GPU {}, {}", flags.gpu.value_or(0), current ? current->name : "which is gone");
+      break;
+    }
+    case Backend::emulator:
+      place.text = fmt::format("on the emulator, seed {}", wanted.emulator.seed);
+      break;
+    case Backend::reference:
+      place.text = "on the CPU by the reference";
+      break;
+  }
   return place;
 }
 
@@ -46,10 +127,10 @@ GemmArguments arguments_of(const GemmInputs& inputs, std::vector<std::byte>& d) 
           .bias = pointer(inputs.bias)};
 }
 
-Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, const Place& place, int threads) {
+Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, Backend backend, const WantedPlace& wanted) {
   GemmRun done{.d = std::vector<std::byte>(result_bytes(plan.problem), kPoison)};
   const GemmArguments arguments = arguments_of(inputs, done.d);
-  if (place.on_gpu) {
+  if (backend == Backend::cuda) {
     const OperandBytes bytes{
         .a = inputs.a.size(), .b = inputs.b.size(), .c = inputs.c.size(), .d = done.d.size(), .bias = inputs.bias.size()};
     const Result<GpuRun> gpu = run_on_gpu(plan, arguments, bytes);
@@ -58,9 +139,12 @@ Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, const Place
     done.launches = gpu->launches;
     return done;
   }
-  ProgressLine progress("multiplying on the CPU:");
+  const bool emulates = backend == Backend::emulator;
+  ProgressLine progress(emulates ? "multiplying on the emulator:" : "multiplying on the CPU:");
   const auto begin = std::chrono::steady_clock::now();
-  if (Status s = run_on_cpu(plan, arguments, threads, progress.callback()); !s) return s.error();
+  const Status status = emulates ? run_on_emulator(plan, arguments, wanted.emulator, progress.callback())
+                                 : run_on_cpu(plan, arguments, wanted.threads, progress.callback());
+  if (!status) return status.error();
   done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return done;
 }

@@ -1,36 +1,49 @@
-// Where `sluice gemm` computes: on a Hopper GPU if there is one, else on the CPU.
+// Where `sluice gemm` computes: where --backend says, else where automatic_backend() does.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "gemm_inputs.hpp"
 #include "planning.hpp"
+#include "sluice/emulator.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/run.hpp"
 
 namespace sluice::cli {
 
 struct PlaceFlags {
-  bool cpu = false;
+  std::string backend;  // empty: automatic
   std::optional<int> gpu;
-  int threads = 0;
-  std::string device;  // to plan for
+  std::optional<int> threads;  // of the reference
+  std::optional<std::uint64_t> seed;
+  std::optional<int> resident;
+  std::string asynchrony;
 };
+void add_place_flags(CLI::App& command, PlaceFlags& flags);
+
+// What the flags ask for, checked before anything is read or planned. Makes the GPU that is asked for the current one.
+struct WantedPlace {
+  std::optional<Backend> backend;  // nothing: automatic
+  int threads = 0;
+  EmulatorOptions emulator;
+};
+Result<WantedPlace> read_place(const PlaceFlags& flags);
 
 struct Place {
-  bool on_gpu = false;
-  ChosenDevice device;  // the plan is made for it
-  std::string text;     // "on the CPU (...)", "on GPU 0 (...)"
+  Backend backend = Backend::reference;
+  std::string text;  // "on GPU 0, h200", "on the emulator, seed 0", "on the CPU by the reference"
+  std::string why;
 };
-Result<Place> choose_place(const PlaceFlags& flags);
+Place choose_place(const PlaceFlags& flags, const WantedPlace& wanted, const Plan& plan);
 
 struct GemmRun {
   std::vector<std::byte> d;
   double seconds = 0;
   int launches = 0;  // on the GPU, for timing
 };
-Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, const Place& place, int threads);
+Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, Backend backend, const WantedPlace& wanted);
 
 GemmArguments arguments_of(const GemmInputs& inputs, std::vector<std::byte>& d);
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "session.hpp"
+#include "sluice/emulator.hpp"
 #include "sluice/run.hpp"
 #include "sluice/version.hpp"
 
@@ -16,9 +17,13 @@ namespace {
 
 Outcome show_version(const Session& session) {
   if (session.json)
-    print_json({{"name", "sluice"}, {"version", version()}, {"built_with_cuda", built_with_cuda()}});
+    print_json({{"name", "sluice"},
+                {"version", version()},
+                {"built_with_cuda", built_with_cuda()},
+                {"built_with_emulator", built_with_emulator()}});
   else
-    fmt::print("sluice {} ({})\n", version(), built_with_cuda() ? "with CUDA kernels" : "without CUDA kernels");
+    fmt::print("sluice {} ({} CUDA kernels, {} the emulator)\n", version(), built_with_cuda() ? "with" : "without",
+               built_with_emulator() ? "with" : "without");
   return 0;
 }
 

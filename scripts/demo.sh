@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds Sluice and shows what it does: two matrices are made, their product is planned, explained, simulated, computed and checked.
-# On a bare Debian 12 it installs what it needs. With nvcc and a Hopper GPU the kernels are built and used; without, the CPU reference.
+# On a bare Debian 12 it installs what it needs. With nvcc and a Hopper GPU the kernels are built and used; without, the same kernels run on
+# an emulated GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
@@ -38,9 +39,17 @@ show explain --device h200 --m 4096 --n 4096 --k 4096 --most 5
 "$sluice" simulate --device h200 --m 4096 --n 4096 --k 4096 --svg "$out/h200.svg" >"$out/h200.txt"
 
 echo
-echo "== A product, computed and checked element by element"
 cd "$out"
-show gemm A.npy B.npy -o D.npy --check
+if [ "$preset" = cuda ]; then
+  echo "== A product, computed on the GPU and checked element by element"
+  show gemm A.npy B.npy -o D.npy --check
+else
+  echo "== No Hopper GPU and nvcc here: the kernel runs on an emulated GPU, with one cluster resident and copies as late as may be, and is checked"
+  show gemm A.npy B.npy -o D.npy --check --backend emulator --seed 1 --asynchrony lazy --resident 1
+  echo
+  echo "== The same product by plain loops, by the plan's own division of work"
+  show gemm A.npy B.npy --check --backend reference
+fi
 
 for file in A.npy B.npy D.npy nine_tiles.svg h200.svg; do [ -s "$out/$file" ] || { echo "demo: $out/$file is missing"; exit 1; }; done
 echo

@@ -25,7 +25,7 @@ struct EmulatorOptions {
   Asynchrony asynchrony = Asynchrony::random;
   // Clusters that run at once. Fewer than the plan's grid models SMs that something else holds. 0: as many as make four CTAs.
   int resident_clusters = 0;
-  // Look for races and misuse in every access, not only for deadlocks and wrong results. Off, it is about twice as fast.
+  // Look for races and misuse in every access, not only for deadlocks and wrong results. Off, it takes about a third less time.
   bool diagnose = true;
 };
 

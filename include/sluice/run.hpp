@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sluice/error.hpp"
@@ -24,9 +25,14 @@ struct GemmArguments {
   const void* bias = nullptr;  // needed when the epilogue has one
 };
 
+// Once for each workspace, before the first plan uses it: clears the flags in its first 64 KiB. Every run leaves them cleared, whatever
+// plans follow one another in the workspace, so that nothing need be done between runs or in a graph. Errors: a null workspace, CUDA
+// errors.
+Status prepare_workspace(void* workspace, std::size_t workspace_bytes, Stream stream);
+
 // Enqueues the plan on `stream` of the current device: no allocation, no synchronisation, no hidden state. Safe from many threads,
-// legal during stream capture. `workspace` is device memory of at least plan.workspace_bytes, aligned to 256 bytes, that nothing
-// else uses until the work is done; it may be null when the plan needs none.
+// legal during stream capture. `workspace` is device memory of at least plan.workspace_bytes, aligned to 256 bytes and
+// prepared, that nothing else uses until the work is done; it may be null when the plan needs none.
 // Errors: null or misaligned pointers, workspace too small, a device that is not Hopper or smaller than the planned one, CUDA errors.
 Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes, Stream stream);
 
@@ -46,9 +52,14 @@ enum class Backend : std::uint8_t {
 const char* to_string(Backend backend);  // "cuda", "emulator", "reference"
 std::optional<Backend> parse_backend(std::string_view text);
 
+struct BackendChoice {
+  Backend backend = Backend::reference;
+  std::string why;  // in words: what speaks against those that come before it
+};
+
 // The GPU if the current one is a Hopper and the build has kernels for it, else the emulator for what it can finish in seconds, else
-// the reference.
-Backend automatic_backend(const Plan& plan);
+// the reference. A schedule that no kernel runs is the reference's, too.
+BackendChoice automatic_backend(const Plan& plan);
 
 // True if this build has the CUDA kernels in it.
 bool built_with_cuda();

@@ -51,8 +51,26 @@ enum sluice_activation { SLUICE_ACTIVATION_NONE = 0, SLUICE_RELU = 1, SLUICE_GEL
 enum sluice_bias { SLUICE_BIAS_NONE = 0, SLUICE_BIAS_PER_ROW = 1, SLUICE_BIAS_PER_COLUMN = 2 };
 /* In the options, 0 leaves the choice to the planner. */
 enum sluice_schedule { SLUICE_ANY_SCHEDULE = 0, SLUICE_COOPERATIVE = 1, SLUICE_PINGPONG = 2 };
-enum sluice_scheduler { SLUICE_ANY_SCHEDULER = 0, SLUICE_ONE_TILE_PER_CTA = 1, SLUICE_DATA_PARALLEL = 2 };
+enum sluice_scheduler {
+  SLUICE_ANY_SCHEDULER = 0,
+  SLUICE_ONE_TILE_PER_CTA = 1,
+  SLUICE_DATA_PARALLEL = 2,
+  SLUICE_SPLIT_K = 3,
+  SLUICE_STREAM_K = 4,
+  SLUICE_HYBRID = 5
+};
 enum sluice_raster { SLUICE_ANY_RASTER = 0, SLUICE_ALONG_M = 1, SLUICE_ALONG_N = 2 };
+enum sluice_work_claim { SLUICE_ANY_CLAIM = 0, SLUICE_FIXED_CLAIM = 1, SLUICE_TICKET_CLAIM = 2 };
+
+/* Where a plan can be carried out: sluice_run(), sluice_run_on_emulator(), sluice_run_on_cpu(). */
+enum sluice_backend { SLUICE_BACKEND_CUDA = 0, SLUICE_BACKEND_EMULATOR = 1, SLUICE_BACKEND_REFERENCE = 2 };
+/* When the emulator carries out asynchronous work (copies, wgmma), of all the moments the architecture allows. */
+enum sluice_asynchrony {
+  SLUICE_ASYNCHRONY_RANDOM = 0, /* one of the others, drawn from the seed */
+  SLUICE_ASYNCHRONY_EAGER = 1,  /* almost at once */
+  SLUICE_ASYNCHRONY_LAZY = 2,   /* only when nobody can go on without it */
+  SLUICE_ASYNCHRONY_MIXED = 3   /* in between, differently each time */
+};
 
 /* As a leading dimension: the matrix is dense. As a batch stride: matrices follow one another without a gap. */
 #define SLUICE_PACKED (-1)
@@ -112,6 +130,10 @@ typedef struct sluice_plan_options {
   int32_t tile_m;          /* this tile, whatever the kernel; 0 for any */
   int32_t tile_n;
   int32_t forget_candidates; /* not 0: the plan does not say what it decided against; smaller and quicker to make */
+  int32_t claim;             /* enum sluice_work_claim */
+  int32_t splits;            /* split-K: pieces of each tile; 0: as many as fill the device */
+  int32_t stream_k_regions;  /* stream-K and hybrid; 0: one */
+  int32_t min_k_tiles;       /* of a piece of a tile; 0: one */
 } sluice_plan_options;
 
 /* What a plan comes to. An output: set struct_size (the init function does) and pass it to sluice_plan_get_info(), which fills in the
@@ -128,7 +150,7 @@ typedef struct sluice_plan_info {
   double waves, useful_share, busy_share;
 } sluice_plan_info;
 
-/* Device pointers for sluice_run(), host pointers for sluice_run_on_cpu(), aligned as the problem promised. */
+/* Device pointers for sluice_run(), host pointers for the others, aligned as the problem promised. */
 typedef struct sluice_arguments {
   size_t struct_size;
   const void* a;
@@ -138,12 +160,23 @@ typedef struct sluice_arguments {
   const void* bias; /* m or n values, needed when the problem has one */
 } sluice_arguments;
 
+typedef struct sluice_emulator_options {
+  size_t struct_size;
+  uint64_t seed;      /* the same seed, the same interleaving */
+  int32_t asynchrony; /* enum sluice_asynchrony */
+  /* Clusters that run at once. Fewer than the plan's grid models SMs that something else holds. 0: as many as make four CTAs. */
+  int32_t resident_clusters;
+  int32_t diagnose; /* default 1: look for races and misuse in every access. 0: only for deadlocks and wrong results */
+  int32_t reserved; /* 0 */
+} sluice_emulator_options;
+
 typedef struct sluice_plan sluice_plan;
 
 /* ---- Library ---- */
 
 const char* sluice_version(void);     /* "0.1.0" */
 int32_t sluice_built_with_cuda(void); /* 1 if the CUDA kernels are in this build */
+int32_t sluice_built_with_emulator(void);
 /* "invalid argument"; "?" for a number that is no status. */
 const char* sluice_status_name(int32_t status);
 /* The last failure on this thread; "" if there was none. It stays until the next failure on this thread: calls that succeed leave it. */
@@ -161,6 +194,7 @@ sluice_status sluice_device_init(sluice_device* device, size_t struct_size);
 sluice_status sluice_plan_options_init(sluice_plan_options* options, size_t struct_size);
 sluice_status sluice_plan_info_init(sluice_plan_info* info, size_t struct_size);
 sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_size);
+sluice_status sluice_emulator_options_init(sluice_emulator_options* options, size_t struct_size);
 
 /* ---- Devices ---- `device` must have been initialised; its fields are filled in. */
 
@@ -204,7 +238,8 @@ sluice_status sluice_plan_simulate_json(const sluice_plan* plan, char** text);
 /* Enqueues the plan on `stream` (a cudaStream_t; NULL is the default stream) of the current device: no allocation, no synchronisation,
  * legal during stream capture. `workspace` is device memory of at least the plan's workspace_bytes, aligned to 256 bytes, that nothing
  * else uses until the work is done; NULL when the plan needs none.
- * Errors: INVALID_ARGUMENT, MISALIGNED, WORKSPACE_TOO_SMALL, WRONG_DEVICE, CUDA, UNSUPPORTED (a build without CUDA). */
+ * Errors: INVALID_ARGUMENT, MISALIGNED, WORKSPACE_TOO_SMALL, WRONG_DEVICE, CUDA, UNSUPPORTED (a build without CUDA, a schedule that no
+ * kernel runs). */
 sluice_status sluice_run(const sluice_plan* plan, const sluice_arguments* arguments, void* workspace, size_t workspace_bytes, void* stream);
 
 /* Called now and then, on the calling thread or another, with the share of the work done, from 0 to 1. */
@@ -214,6 +249,19 @@ typedef void (*sluice_progress)(double done, void* user);
  * `progress` may be NULL. Errors: INVALID_ARGUMENT, MISALIGNED, OUT_OF_MEMORY. */
 sluice_status sluice_run_on_cpu(const sluice_plan* plan, const sluice_arguments* host_arguments, int32_t threads, sluice_progress progress,
                                 void* user);
+
+/* The plan's kernel on an emulated GPU, in host memory and in the calling thread; returns when it is done. What happens depends on the
+ * plan, the data and the options alone. `options` and `progress` may be NULL.
+ * Errors: INVALID_ARGUMENT, MISALIGNED, UNSUPPORTED (a build without the emulator, a schedule that no kernel runs), EMULATION: what the
+ * kernel did wrong, who did it, where, and how to see it again. */
+sluice_status sluice_run_on_emulator(const sluice_plan* plan, const sluice_arguments* host_arguments,
+                                     const sluice_emulator_options* options, sluice_progress progress, void* user);
+
+/* Where to run the plan when nothing speaks for one place: on the GPU if the current one is a Hopper and the build has kernels for it, else
+ * on the emulator if that takes seconds, else by the reference. `backend` becomes one of enum sluice_backend; `why`, which may be NULL, a
+ * string that says what spoke against those before it. */
+sluice_status sluice_automatic_backend(const sluice_plan* plan, int32_t* backend, char** why);
+const char* sluice_backend_name(int32_t backend); /* "cuda", "emulator", "reference"; "?" for any other number */
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,8 @@ static_assert(same(SLUICE_INVALID_ARGUMENT, ErrorCode::invalid_argument) && same
               same(SLUICE_WORKSPACE_TOO_SMALL, ErrorCode::workspace_too_small) && same(SLUICE_WRONG_DEVICE, ErrorCode::wrong_device) &&
               same(SLUICE_NOT_FOUND, ErrorCode::not_found) && same(SLUICE_BAD_FORMAT, ErrorCode::bad_format) &&
               same(SLUICE_IO, ErrorCode::io) && same(SLUICE_CUDA, ErrorCode::cuda) &&
-              same(SLUICE_OUT_OF_MEMORY, ErrorCode::out_of_memory) && same(SLUICE_INTERNAL, ErrorCode::internal));
+              same(SLUICE_OUT_OF_MEMORY, ErrorCode::out_of_memory) && same(SLUICE_INTERNAL, ErrorCode::internal) &&
+              same(SLUICE_EMULATION, ErrorCode::emulation));
 
 // The message of a thread. Keeping it may itself run out of memory, for which there is a message that needs none.
 class LastError {
@@ -132,6 +133,11 @@ Result<GemmArguments> read_arguments(const sluice_arguments* given) {
   return GemmArguments{.a = whole->a, .b = whole->b, .c = whole->c, .d = whole->d, .bias = whole->bias};
 }
 
+Progress to_progress(sluice_progress progress, void* user) {
+  if (progress == nullptr) return {};
+  return [progress, user](double done) { progress(done, user); };
+}
+
 const std::vector<std::string>& kernel_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
@@ -150,6 +156,7 @@ extern "C" {
 
 const char* sluice_version(void) { return version(); }
 int32_t sluice_built_with_cuda(void) { return built_with_cuda() ? 1 : 0; }
+int32_t sluice_built_with_emulator(void) { return built_with_emulator() ? 1 : 0; }
 const char* sluice_status_name(int32_t status) { return status == SLUICE_OK ? "ok" : to_string(static_cast<ErrorCode>(status)); }
 const char* sluice_last_error(void) { return last_error.text(); }
 void sluice_string_free(char* text) { std::free(text); }
@@ -177,6 +184,7 @@ sluice_status sluice_device_init(sluice_device* device, size_t struct_size) { re
 sluice_status sluice_plan_options_init(sluice_plan_options* options, size_t struct_size) { return init(options, struct_size); }
 sluice_status sluice_plan_info_init(sluice_plan_info* info, size_t struct_size) { return init(info, struct_size); }
 sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_size) { return init(arguments, struct_size); }
+sluice_status sluice_emulator_options_init(sluice_emulator_options* options, size_t struct_size) { return init(options, struct_size); }
 
 size_t sluice_device_count(void) {
   size_t count = 0;
@@ -314,10 +322,37 @@ sluice_status sluice_run_on_cpu(const sluice_plan* plan, const sluice_arguments*
       return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
     const Result<GemmArguments> pointers = read_arguments(host_arguments);
     if (!pointers) return pointers.error();
-    Progress report;
-    if (progress != nullptr) report = [progress, user](double done) { progress(done, user); };
-    return run_on_cpu(plan->plan, *pointers, threads, report);
+    return run_on_cpu(plan->plan, *pointers, threads, to_progress(progress, user));
   });
+}
+
+sluice_status sluice_run_on_emulator(const sluice_plan* plan, const sluice_arguments* host_arguments,
+                                     const sluice_emulator_options* options, sluice_progress progress, void* user) {
+  return guarded([&]() -> Status {
+    if (plan == nullptr) return null_pointer("plan");
+    const Result<GemmArguments> pointers = read_arguments(host_arguments);
+    if (!pointers) return pointers.error();
+    const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
+    if (!how) return how.error();
+    return run_on_emulator(plan->plan, *pointers, *how, to_progress(progress, user));
+  });
+}
+
+sluice_status sluice_automatic_backend(const sluice_plan* plan, int32_t* backend, char** why) {
+  return guarded([&]() -> Status {
+    if (why != nullptr) *why = nullptr;
+    if (plan == nullptr) return null_pointer("plan");
+    if (backend == nullptr) return null_pointer("backend");
+    const BackendChoice choice = automatic_backend(plan->plan);
+    if (why != nullptr)
+      if (Status s = hand_out(choice.why, why); !s) return s;
+    *backend = static_cast<int32_t>(choice.backend);
+    return Nothing{};
+  });
+}
+
+const char* sluice_backend_name(int32_t backend) {
+  return backend < SLUICE_BACKEND_CUDA || backend > SLUICE_BACKEND_REFERENCE ? "?" : to_string(static_cast<Backend>(backend));
 }
 
 }  // extern "C"

@@ -10,8 +10,9 @@ namespace sluice {
 namespace {
 
 // The layouts of the first release, which no later one may change. A new field goes to the end.
-static_assert(sizeof(void*) != 8 || (sizeof(sluice_problem) == 152 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 40 &&
-                                     sizeof(sluice_plan_info) == 112 && sizeof(sluice_arguments) == 48));
+static_assert(sizeof(void*) != 8 ||
+              (sizeof(sluice_problem) == 152 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 56 &&
+               sizeof(sluice_plan_info) == 112 && sizeof(sluice_arguments) == 48 && sizeof(sluice_emulator_options) == 32));
 static_assert(offsetof(sluice_problem, type_ab) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
               offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_device, l2_bytes) == 88);
 static_assert(SLUICE_PACKED == kPacked);
@@ -26,7 +27,13 @@ static_assert(same(SLUICE_BIAS_NONE, Bias::none) && same(SLUICE_BIAS_PER_ROW, Bi
 // 0 is "any" in the options, so these are one higher.
 static_assert(same(SLUICE_COOPERATIVE - 1, KernelSchedule::cooperative) && same(SLUICE_PINGPONG - 1, KernelSchedule::pingpong));
 static_assert(same(SLUICE_ONE_TILE_PER_CTA - 1, SchedulerKind::one_tile_per_cta) &&
-              same(SLUICE_DATA_PARALLEL - 1, SchedulerKind::data_parallel));
+              same(SLUICE_DATA_PARALLEL - 1, SchedulerKind::data_parallel) && same(SLUICE_SPLIT_K - 1, SchedulerKind::split_k) &&
+              same(SLUICE_STREAM_K - 1, SchedulerKind::stream_k) && same(SLUICE_HYBRID - 1, SchedulerKind::hybrid));
+static_assert(same(SLUICE_FIXED_CLAIM - 1, WorkClaim::fixed) && same(SLUICE_TICKET_CLAIM - 1, WorkClaim::ticket));
+static_assert(same(SLUICE_ASYNCHRONY_RANDOM, Asynchrony::random) && same(SLUICE_ASYNCHRONY_EAGER, Asynchrony::eager) &&
+              same(SLUICE_ASYNCHRONY_LAZY, Asynchrony::lazy) && same(SLUICE_ASYNCHRONY_MIXED, Asynchrony::mixed));
+static_assert(same(SLUICE_BACKEND_CUDA, Backend::cuda) && same(SLUICE_BACKEND_EMULATOR, Backend::emulator) &&
+              same(SLUICE_BACKEND_REFERENCE, Backend::reference));
 static_assert(same(SLUICE_ALONG_M - 1, Rasterization::along_m) && same(SLUICE_ALONG_N - 1, Rasterization::along_n));
 
 // Turns numbers into enumerators, and keeps the first that is none.
@@ -144,13 +151,43 @@ Result<PlanOptions> to_plan_options(const sluice_plan_options& given) {
   const Result<sluice_plan_options> whole = read_struct(given);
   if (!whole) return whole.error();
   const sluice_plan_options& c = *whole;
-  PlanOptions options{.tile_m = c.tile_m, .tile_n = c.tile_n, .keep_candidates = c.forget_candidates == 0};
+  PlanOptions options{.splits = c.splits,
+                      .stream_k_regions = c.stream_k_regions,
+                      .min_k_tiles = c.min_k_tiles,
+                      .tile_m = c.tile_m,
+                      .tile_n = c.tile_n,
+                      .keep_candidates = c.forget_candidates == 0};
   Enumerators enums;
   enums.read("schedule", "sluice_schedule", c.schedule, SLUICE_PINGPONG, options.schedule);
-  enums.read("scheduler", "sluice_scheduler", c.scheduler, SLUICE_DATA_PARALLEL, options.scheduler);
+  enums.read("scheduler", "sluice_scheduler", c.scheduler, SLUICE_HYBRID, options.scheduler);
   enums.read("raster", "sluice_raster", c.raster, SLUICE_ALONG_N, options.raster);
+  enums.read("claim", "sluice_work_claim", c.claim, SLUICE_TICKET_CLAIM, options.claim);
   if (enums.error()) return *enums.error();
   if (c.kernel_name != nullptr) options.kernel_name = c.kernel_name;
+  return options;
+}
+
+sluice_emulator_options default_of(const sluice_emulator_options*) {
+  const EmulatorOptions o;
+  sluice_emulator_options c{};
+  c.seed = o.seed;
+  c.asynchrony = static_cast<std::int32_t>(o.asynchrony);
+  c.resident_clusters = o.resident_clusters;
+  c.diagnose = o.diagnose ? 1 : 0;
+  return c;
+}
+
+Result<EmulatorOptions> to_emulator_options(const sluice_emulator_options& given) {
+  const Result<sluice_emulator_options> whole = read_struct(given);
+  if (!whole) return whole.error();
+  const sluice_emulator_options& c = *whole;
+  if (c.reserved != 0)
+    return Error{ErrorCode::invalid_argument,
+                 "reserved = " + std::to_string(c.reserved) + " of a sluice_emulator_options must be 0; call sluice_emulator_options_init"};
+  EmulatorOptions options{.seed = c.seed, .resident_clusters = c.resident_clusters, .diagnose = c.diagnose != 0};
+  Enumerators enums;
+  enums.read("asynchrony", "sluice_asynchrony", c.asynchrony, SLUICE_ASYNCHRONY_MIXED, options.asynchrony);
+  if (enums.error()) return *enums.error();
   return options;
 }
 

@@ -34,6 +34,11 @@ using SharedAddress = std::uint32_t;
 // A place in the shared memory of some CTA of the cluster.
 enum class ClusterAddress : std::uint32_t {};
 
+// Moved in one access.
+struct alignas(16) Floats4 {
+  float values[4];
+};
+
 inline constexpr int kWgmmaDepthElems = 16;  // of 16-bit elements: 32 bytes of K
 
 // Which way an operand lies in shared memory, as wgmma's transpose immediates encode it.

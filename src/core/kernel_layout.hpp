@@ -16,6 +16,10 @@ inline constexpr int kSharedMemoryPerCtaReservedBytes = 1024;
 inline constexpr int kSwizzleBytes = 128;
 inline constexpr int kBarrierBytes = 8;
 inline constexpr int kMostStages = 24;
+inline constexpr int kWorkSlots = 4;       // work tiles that the dispatcher may be ahead of those who take them
+inline constexpr int kWorkSlotBytes = 32;  // one WorkTile
+inline constexpr int kTicketBytes = 16;    // an item's number on its way through a cluster
+inline constexpr int kWorkRingBytes = kWorkSlots * (kWorkSlotBytes + kTicketBytes + 4 * kBarrierBytes);
 
 constexpr bool swapped(const KernelConfig& c) { return c.order == OperandOrder::columns_of_b; }
 constexpr int tile_p(const KernelConfig& c) { return swapped(c) ? c.tile_n : c.tile_m; }
@@ -34,6 +38,12 @@ constexpr bool k_major_q(const KernelConfig& c) { return swapped(c) ? k_major_a(
 constexpr int consumer_warpgroups(const KernelConfig& c) {
   return c.schedule == KernelSchedule::pingpong || tile_p(c) > kWgmmaRows ? 2 : 1;
 }
+// Warpgroup 0 loads, and its last warp works out the tiles. The tensor memory accelerator needs one thread of one warp; ordinary loads are
+// shared by all the others.
+inline constexpr int kWarpsPerWarpgroup = 4;
+inline constexpr int kDispatcherWarp = 3;
+constexpr int producing_warps(const KernelConfig& c) { return c.load == LoadPath::tma ? 1 : kDispatcherWarp; }
+
 // Workers of one CTA: who takes work tiles from the scheduler.
 constexpr int workers_per_cta(const KernelConfig& c) { return c.schedule == KernelSchedule::pingpong ? 2 : 1; }
 constexpr int threads_per_cta(const KernelConfig& c) { return (1 + consumer_warpgroups(c)) * kWarpgroupThreads; }
@@ -91,6 +101,7 @@ struct SharedMemoryLayout {
   int stage_bytes = 0;
   int staging_buffers = 0;  // for each consumer warpgroup
   int staging_offset = 0;
+  int work_offset = 0;  // the ring of work tiles, that of tickets, and a full and an empty barrier for each slot of both
   int barrier_offset = 0;
   int total_bytes = 0;
 
@@ -107,11 +118,12 @@ constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   SharedMemoryLayout best;
   for (int buffers = wanted; buffers >= 1 && best.stages < kEnoughStages; buffers /= 2) {
     const int staging = buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);
-    const int ring = shared_memory_limit_bytes(c) - staging - 2 * kMostStages * kBarrierBytes;
+    const int ring = shared_memory_limit_bytes(c) - staging - kWorkRingBytes - 2 * kMostStages * kBarrierBytes;
     const int stages = ring / stage_bytes(c) < kMostStages ? ring / stage_bytes(c) : kMostStages;
     if (stages <= best.stages) continue;
     best = {.stages = stages, .stage_bytes = stage_bytes(c), .staging_buffers = buffers, .staging_offset = stages * stage_bytes(c)};
-    best.barrier_offset = best.staging_offset + staging;
+    best.work_offset = best.staging_offset + staging;
+    best.barrier_offset = best.work_offset + kWorkRingBytes;
     best.total_bytes = best.barrier_offset + 2 * stages * kBarrierBytes;
   }
   return best;

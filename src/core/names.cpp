@@ -93,6 +93,8 @@ const char* to_string(OperandOrder order) { return find_name(kOperandOrders, ord
 const char* to_string(LoadPath load) { return find_name(kLoadPaths, load); }
 const char* to_string(CandidateVerdict verdict) { return find_name(kVerdicts, verdict); }
 
+std::optional<Asynchrony> parse_asynchrony(std::string_view text) { return find_value(kAsynchronies, text); }
+std::optional<Backend> parse_backend(std::string_view text) { return find_value(kBackends, text); }
 std::optional<DataType> parse_data_type(std::string_view text) { return find_value(kDataTypes, text); }
 std::optional<Layout> parse_layout(std::string_view text) { return find_value(kLayouts, text); }
 std::optional<Activation> parse_activation(std::string_view text) { return find_value(kActivations, text); }

@@ -1,6 +1,6 @@
-// The GEMM kernel: persistent, warp-specialised. Warpgroup 0 produces (fills the ring of stages), the others consume (multiply and store).
-// Everything it does is in four policies: the scheduler says which tiles, the producer loads them, the consumer multiplies them, the store
-// writes them out.
+// The GEMM kernel: persistent, warp-specialised. Warpgroup 0 produces (fills the ring of stages) and, with its last warp, dispatches (works
+// out the tiles); the others consume (multiply, bring pieces together, store). Everything it does is in its policies: the scheduler says
+// which tiles, the producer loads them, the consumer multiplies them, the reduction joins them, the store writes them out.
 #pragma once
 
 #include "arch/arch.cuh"
@@ -11,7 +11,9 @@
 #include "kernel/mainloop/tma_producer.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 #include "kernel/pipeline.cuh"
-#include "scheduler/scheduler.hpp"
+#include "kernel/reduction/partial_sums.cuh"
+#include "kernel/tickets.cuh"
+#include "kernel/work_ring.cuh"
 
 namespace sluice {
 
@@ -22,14 +24,14 @@ struct RegisterSplit {
   int consumer;
 };
 constexpr RegisterSplit register_split(const KernelConfig& config) {
-  return config.load == LoadPath::tma ? RegisterSplit{24, 240} : RegisterSplit{72, 216};  // 3 x 168 in all
+  return config.load == LoadPath::tma ? RegisterSplit{40, 232} : RegisterSplit{72, 216};  // 3 x 168 in all
 }
 
-template <KernelConfig config, Scheduler TileScheduler, class Producer>
+template <KernelConfig config, class Producer>
 class GemmKernel {
  public:
   SLUICE_DEVICE GemmKernel(const GemmParams& params, std::byte* shared)
-      : params_(params), shared_(shared), ring_(shared), work_(params.scheduler, arch::cluster_in_grid(), arch::clusters_in_grid()) {}
+      : params_(params), shared_(shared), ring_(shared), work_(shared), tickets_(shared) {}
 
   SLUICE_DEVICE void run() {
     const int warpgroup = arch::warpgroup_in_cta();
@@ -37,20 +39,18 @@ class GemmKernel {
       Producer::prefetch(params_.mainloop);
       TileStore<config>::prefetch(params_.epilogue);
       ring_.init();
+      work_.init();
+      tickets_.init();
+      arch::fence_barrier_init();
     }
-    WorkTile tile;
-    int worker;
-    const bool any = next_tile(tile, worker);
     sync_barriers_ready();
     arch::allow_successor();
-    arch::wait_for_predecessor();  // nothing in global memory is touched before this
-    arch::note_role(warpgroup == 0 ? "producer" : warpgroup == 1 ? "consumer 0" : "consumer 1");
     if (warpgroup == 0) {
       if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
-      if (any && Producer::participates()) produce(tile, worker);
+      produce_and_dispatch();
     } else {
       if constexpr (kSplitsRegisters) arch::raise_register_limit<register_split(config).consumer>();
-      if (any) consume(warpgroup - 1, tile, worker);
+      consume(warpgroup - 1);
     }
     if constexpr (kInCluster) {  // the other CTA may still arrive at this one's barriers
       arch::cluster_arrive_relaxed();
@@ -60,9 +60,9 @@ class GemmKernel {
 
  private:
   using Ring = Pipeline<config>;
+  using Work = WorkRing<config>;
   static constexpr bool kInCluster = cluster_size(config) > 1;
   static constexpr bool kPingpong = config.schedule == KernelSchedule::pingpong;
-  static constexpr int kWorkers = workers_per_cta(config);
   static constexpr bool kSplitsRegisters = consumer_warpgroups(config) > 1;
   static constexpr int kFirstTurnBarrier = TileStore<config>::kFirstBarrier + 2;  // pingpong: one named barrier for each consumer
 
@@ -75,65 +75,115 @@ class GemmKernel {
     }
   }
 
-  // The scheduler deals in tiles of a cluster's first CTA.
-  SLUICE_DEVICE bool next_tile(WorkTile& tile, int& worker) {
-    if (!work_.next(tile, worker)) return false;
-    if constexpr (kInCluster) {
+  SLUICE_DEVICE void produce_and_dispatch() {
+    const int warp = arch::warp_in_cta();
+    if (warp == kDispatcherWarp) {
+      arch::note_role("dispatcher");
+      if (arch::elect_one()) dispatch();
+    } else if (warp < producing_warps(config)) {
+      arch::note_role("producer");
+      if (!Producer::kAlone || arch::elect_one()) produce();
+    }
+  }
+
+  // One thread. Dealt out, the schedule depends on nothing, and is worked out before the kernel before this one has finished; tickets are
+  // drawn from memory that it may still use.
+  SLUICE_DEVICE void dispatch() {
+    const int items = item_count(params_.scheduler);
+    typename Work::Position at;
+    if (params_.scheduler.claim == WorkClaim::fixed) {
+      SLUICE_NO_UNROLL
+      for (int item = arch::cluster_in_grid(); item < items; item += arch::clusters_in_grid()) hand_out(item, at);
+    } else {
+      arch::wait_for_predecessor();
+      SLUICE_NO_UNROLL
+      for (int item = tickets_.next(params_.reduction.counter, items); item < items; item = tickets_.next(params_.reduction.counter, items))
+        hand_out(item, at);
+    }
+    WorkTile none;
+    none.peers = 0;
+    work_.put(none, at);
+  }
+
+  SLUICE_DEVICE void hand_out(int item, typename Work::Position& at) const {
+    WorkTile tile = item_at(params_.scheduler, item);
+    if (tile.peers == 0) return;
+    if constexpr (kInCluster) {  // the scheduler deals in tiles of a cluster's first CTA
       tile.tile_m += arch::cta_in_cluster() % config.cluster_m;
       tile.tile_n += arch::cta_in_cluster() / config.cluster_m;
     }
-    arch::note_work(tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end);
-    return true;
+    work_.put(tile, at);
   }
 
-  SLUICE_DEVICE void produce(WorkTile tile, int worker) {
+  SLUICE_DEVICE void produce() const {
     typename Ring::Position at;
-    do {
+    typename Work::Position work_at;
+    arch::wait_for_predecessor();  // nothing in global memory is touched before this
+    SLUICE_NO_UNROLL
+    for (;;) {
+      const WorkTile tile = Producer::kAlone ? work_.take_alone(work_at) : work_.take(work_at);
+      if (tile.peers == 0) break;
+      arch::note_work(tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end);
       const int first_m = tile.tile_m * config.tile_m, first_n = tile.tile_n * config.tile_n;
       Producer::load(params_.mainloop, ring_, at, swapped(config) ? first_n : first_m, swapped(config) ? first_m : first_n, tile);
-    } while (next_tile(tile, worker));
+    }
   }
 
-  SLUICE_DEVICE void consume(int warpgroup, WorkTile tile, int worker) {
+  SLUICE_DEVICE void consume(int warpgroup) const {
+    arch::note_role(warpgroup == 0 ? "consumer 0" : "consumer 1");
     const int first_block = kPingpong ? 0 : warpgroup * blocks_per_warpgroup(config);
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
     TileStore<config> output(params_.epilogue, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block);
-    const int me = kPingpong ? warpgroup : 0;
-    int previous_worker = me;
+    const PartialSums<config> pieces(params_, warpgroup, TileStore<config>::kFirstBarrier + warpgroup);
     typename Ring::Position at;
-    do {
-      if (worker == me) {
-        if (kPingpong && previous_worker != me) wait_for_turn(me);
+    typename Work::Position work_at;
+    arch::wait_for_predecessor();
+    WorkTile tile = work_.take(work_at);
+    SLUICE_NO_UNROLL
+    for (int n = 0; tile.peers > 0; ++n) {
+      WorkTile next;
+      if (!kPingpong || n % 2 == warpgroup) {
+        arch::note_work(tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end);
+        if (kPingpong && n > 0) wait_for_turn(warpgroup);
         Accumulators<config> sums;
         WgmmaConsumer<config>::multiply(sums, ring_, at, first_block, tile.k_end - tile.k_begin, [&] {
-          const int following = work_.next_worker();
-          if (kPingpong && following != work_.kNobody && following != me) give_turn(following);
+          next = work_.take(work_at);
+          if (kPingpong && next.peers > 0) give_turn(1 - warpgroup);
         });
-        output.store(sums, tile);
+        finish(sums, tile, pieces, output);
       } else {
         at.advance(tile.k_end - tile.k_begin);
+        next = work_.take(work_at);
       }
-      previous_worker = worker;
-    } while (next_tile(tile, worker));
+      tile = next;
+    }
     output.finish();
   }
 
-  // Pingpong: the tensor cores belong to one consumer at a time, in the order of the tiles. Whoever has issued his last wgmma passes them
-  // on, and writes out while the other computes.
-  static SLUICE_DEVICE void wait_for_turn(int worker) { arch::named_barrier_sync(kFirstTurnBarrier + worker, 2 * kWarpgroupThreads); }
-  static SLUICE_DEVICE void give_turn(int worker) { arch::named_barrier_arrive(kFirstTurnBarrier + worker, 2 * kWarpgroupThreads); }
+  static SLUICE_DEVICE void finish(Accumulators<config>& sums, const WorkTile& tile, const PartialSums<config>& pieces,
+                                   TileStore<config>& output) {
+    if (tile.peer + 1 < tile.peers) return pieces.leave(sums, tile);
+    if (tile.peers > 1) pieces.collect(sums, tile);
+    output.store(sums, tile);
+  }
+
+  // Pingpong: consumers take the tiles in turn, and the tensor cores belong to one of them at a time. Whoever has issued his last wgmma
+  // passes them on, and writes out while the other computes.
+  static SLUICE_DEVICE void wait_for_turn(int consumer) { arch::named_barrier_sync(kFirstTurnBarrier + consumer, 2 * kWarpgroupThreads); }
+  static SLUICE_DEVICE void give_turn(int consumer) { arch::named_barrier_arrive(kFirstTurnBarrier + consumer, 2 * kWarpgroupThreads); }
 
   const GemmParams& params_;
   std::byte* shared_;
   Ring ring_;
-  InterleavedWork<TileScheduler, kWorkers> work_;
+  Work work_;
+  Tickets<config> tickets_;
 };
 
 // The whole body of the kernel of one configuration.
 template <KernelConfig config>
 SLUICE_DEVICE void run_gemm_kernel(const GemmParams& params) {
   using Producer = std::conditional_t<config.load == LoadPath::tma, TmaProducer<config>, ThreadProducer<config>>;
-  GemmKernel<config, DataParallelScheduler, Producer> kernel(params, arch::dynamic_shared_memory());
+  GemmKernel<config, Producer> kernel(params, arch::dynamic_shared_memory());
   kernel.run();
 }
 

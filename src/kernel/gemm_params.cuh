@@ -55,8 +55,16 @@ struct EpilogueParams {
   bool aligned_bias;
 };
 
+// Where pieces of a tile meet: see scheduler/workspace.hpp.
+struct ReductionParams {
+  std::uint32_t* flags;
+  std::uint32_t* counter;  // WorkClaim::ticket
+  float* sums;
+};
+
 struct GemmParams {
   MainloopParams mainloop;
+  ReductionParams reduction;
   EpilogueParams epilogue;
   SchedulerParams scheduler;
 };

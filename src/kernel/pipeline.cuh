@@ -34,7 +34,7 @@ class Pipeline {
   SLUICE_DEVICE explicit Pipeline(std::byte* shared)
       : shared_(shared), full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)), empty_(full_ + kLayout.stages) {}
 
-  // By one thread, before the barrier that lets the roles begin.
+  // By one thread, before a fence and the barrier that lets the roles begin.
   SLUICE_DEVICE void init() {
     for (int i = 0; i < kLayout.stages; ++i) {
       arch::barrier_init(&full_[i], kFullArrivals);
@@ -42,7 +42,6 @@ class Pipeline {
     }
     arch::note_barriers(full_, kLayout.stages, "full");
     arch::note_barriers(empty_, kLayout.stages, "empty");
-    arch::fence_barrier_init();
   }
 
   SLUICE_DEVICE std::byte* stage_p(const Position& at) const { return shared_ + at.stage * kLayout.stage_bytes; }
@@ -64,8 +63,7 @@ class Pipeline {
   }
 
  private:
-  static constexpr int kWarpsPerWarpgroup = 4;
-  static constexpr int kFullArrivals = config.load == LoadPath::tma ? 1 : kWarpgroupThreads;
+  static constexpr int kFullArrivals = config.load == LoadPath::tma ? 1 : producing_warps(config) * 32;
   static constexpr int kWarpgroupsPerStage = config.schedule == KernelSchedule::cooperative ? consumer_warpgroups(config) : 1;
   static constexpr int kEmptyArrivals = kWarpgroupsPerStage * kWarpsPerWarpgroup * cluster_size(config);
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/kernel_layout.hpp"
+#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -143,13 +144,16 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
 
 }  // namespace
 
-Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode) {
-  if (plan.scheduler.kind > SchedulerKind::data_parallel || plan.scheduler.claim != WorkClaim::fixed)
-    return Error{ErrorCode::unsupported, std::string("no kernel runs the scheduler ") + to_string(plan.scheduler.kind) + ", claimed by " +
-                                             to_string(plan.scheduler.claim) +
-                                             ", yet; plan with data-parallel and fixed, or use run_on_cpu"};
+Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* workspace, EncodeTensorMap encode) {
+  if (plan.workspace_bytes < workspace_bytes(plan.scheduler, plan.kernel))
+    return Error{ErrorCode::invalid_argument, "the plan asks for " + std::to_string(plan.workspace_bytes) +
+                                                  " bytes of workspace, its schedule needs " +
+                                                  std::to_string(workspace_bytes(plan.scheduler, plan.kernel)) + "; plan again"};
   GemmParams params{};
   params.scheduler = plan.scheduler;
+  params.reduction.flags = static_cast<std::uint32_t*>(workspace);
+  params.reduction.counter = params.reduction.flags + kCounterFlag;
+  params.reduction.sums = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) + kFlagBytes);
   if (Status s = fill_mainloop(plan, arguments, encode, params.mainloop); !s) return s.error();
   if (Status s = fill_epilogue(plan, arguments, encode, params.epilogue); !s) return s.error();
   return params;

@@ -30,6 +30,6 @@ struct BoxShape {
 // 64 or 128 bytes.
 using EncodeTensorMap = Result<arch::TensorMap> (*)(const GlobalTensor& tensor, BoxShape box);
 
-Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode);
+Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* workspace, EncodeTensorMap encode);
 
 }  // namespace sluice

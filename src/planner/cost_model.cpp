@@ -48,13 +48,27 @@ TileCycles tile_cycles(const Calibration& c, const DeviceSpec& device, const Ker
   return cycles;
 }
 
-// Main loops of a whole tile that the busiest of `units` runs one after the other. What it costs to bring the pieces of a tile together is
-// not known yet, and so the planner cuts tiles only where it is told to.
+// Main loops of a whole tile that the busiest of `units` runs one after the other.
 double rounds_of(const SchedulerParams& s, double units) {
   const double tiles = cluster_tiles(s);
   if (s.kind == SchedulerKind::split_k) return std::ceil(tiles * s.splits / units) / s.splits;
   if (s.stream_k_tiles > 0) return std::max(tiles / units, 1.0 / s.k_tiles);
   return std::ceil(tiles / units);
+}
+
+// Pieces of the tile that has most.
+double most_pieces(const SchedulerParams& s) {
+  if (s.kind == SchedulerKind::split_k) return s.splits;
+  if (s.stream_k_tiles == 0) return 1;
+  const double range_k_tiles = std::max(1.0, static_cast<double>(s.stream_k_tiles) * s.k_tiles / s.stream_k_ranges);
+  return 1 + std::ceil(s.k_tiles / range_k_tiles);
+}
+
+double reduction_us(const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s, double clocks_per_us) {
+  const double pieces = most_pieces(s);
+  if (pieces <= 1) return 0;
+  const double bytes = static_cast<double>(kernel.tile_m) * kernel.tile_n * sizeof(float);
+  return c.hand_over_us + (bytes / c.leave_bytes_per_clk_per_sm + (pieces - 1) * bytes / c.collect_bytes_per_clk_per_sm) / clocks_per_us;
 }
 
 }  // namespace
@@ -100,7 +114,9 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   t.exposed_epilogue_us = factor * store_us * (pingpong ? c.exposed_stores_pingpong : std::ceil(rounds) * c.exposed_stores_cooperative);
-  t.total_us = t.launch_us + overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent) + t.ramp_us + t.exposed_epilogue_us;
+  t.reduction_us = reduction_us(c, kernel, s, clocks_per_us);
+  t.total_us =
+      t.launch_us + overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent) + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
   return t;
 }
 

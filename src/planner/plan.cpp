@@ -10,6 +10,7 @@
 #include "planner/cost_model.hpp"
 #include "planner/workers.hpp"
 #include "scheduler/tile_order.hpp"
+#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -82,6 +83,7 @@ void cut_in_k(const PlanOptions& options, std::int32_t slots, SchedulerParams& s
   s.stream_k_tiles = all ? tiles : last_wave == 0 ? 0 : last_wave + s.stream_k_ranges;
 }
 
+// One way to share out this problem's tiles: that of the options, or whole tiles.
 SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, const KernelConfig& kernel) {
   const Shape shape = tile_shape(p, kernel);
   SchedulerParams s;
@@ -114,7 +116,35 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
   // Checked apart, since the number of items would overflow.
   if (static_cast<std::int64_t>(cluster_tiles(s)) * s.splits > kMostItems) return check_scheduler(s, 1);
   if (static_cast<std::int64_t>(s.stream_k_tiles) * s.k_tiles > kMostStreamKTiles) return check_scheduler(s, s.stream_k_ranges);
+  if (flag_count(s, kernel) > kMostFlags)
+    return Error{ErrorCode::too_large, "the " + std::to_string(split_tile_count(s)) + " tiles in pieces of " + name(kernel) + " need " +
+                                           std::to_string(flag_count(s, kernel)) + " flags; the workspace has " +
+                                           std::to_string(kMostFlags) + ": use hybrid, which cuts fewer tiles, or larger tiles"};
   return check_scheduler(s, unit_count(s, device, kernel));
+}
+
+// Shorter pieces spend their time on filling and emptying the ring of stages.
+constexpr int kLeastPieceElems = 256;
+
+// The ways to cut the tiles that may be worth their reduction: where whole tiles leave SMs idle.
+void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& whole,
+                       std::vector<SchedulerParams>& all) {
+  const std::int32_t slots = clusters_that_fit(device, kernel), tiles = cluster_tiles(whole);
+  const std::int32_t least = std::max(1, kLeastPieceElems / kernel.tile_k), most_pieces = whole.k_tiles / least;
+  if (most_pieces < 2 || kernel.load == LoadPath::threads) return;
+  const auto add = [&](SchedulerKind kind, std::int32_t splits) {
+    SchedulerParams s = whole;
+    s.kind = kind;
+    s.min_k_tiles = least;
+    PlanOptions cut;
+    cut.splits = splits;
+    cut_in_k(cut, slots, s);
+    if (check_forced(s, device, kernel)) all.push_back(s);
+  };
+  const std::int32_t full = std::min(slots / tiles, most_pieces);
+  for (const std::int32_t splits : {full, full * 3 / 4, full / 2, full / 4})
+    if (splits >= 2) add(SchedulerKind::split_k, splits);
+  if (tiles < slots ? slots % tiles != 0 : tiles % slots != 0) add(tiles < slots ? SchedulerKind::stream_k : SchedulerKind::hybrid, 0);
 }
 
 Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vector<Candidate>& candidates) {
@@ -175,20 +205,27 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   const bool aligned = operands_aligned(p);
   std::vector<Candidate> candidates;
   candidates.reserve(kernel_list().size());
+  std::vector<SchedulerParams> schedules;
   Status last_refusal = Nothing{};  // of a schedule that the options ask for
   for (const KernelConfig& kernel : kernel_list()) {
     Candidate candidate{.kernel = kernel, .verdict = verdict_before_prediction(p, device, options, aligned, kernel)};
-    if (candidate.verdict == CandidateVerdict::slower) {
-      candidate.scheduler = schedule_for(p, device, options, kernel);
-      if (Status s = check_forced(candidate.scheduler, device, kernel); s) {
-        candidate.predicted = predict(p, device, kernel, candidate.scheduler, worker_count(candidate.scheduler, device, kernel));
-      } else {
-        last_refusal = s;
-        candidate.scheduler = {};
-        candidate.verdict = CandidateVerdict::excluded_by_options;
-      }
+    if (candidate.verdict != CandidateVerdict::slower) {
+      candidates.push_back(candidate);
+      continue;
     }
-    candidates.push_back(candidate);
+    schedules.assign(1, schedule_for(p, device, options, kernel));
+    if (Status s = check_forced(schedules.front(), device, kernel); !s) {
+      last_refusal = s;
+      candidate.verdict = CandidateVerdict::excluded_by_options;
+      candidates.push_back(candidate);
+      continue;
+    }
+    if (!options.scheduler && !options.claim) add_cut_schedules(device, kernel, schedules.front(), schedules);
+    for (const SchedulerParams& schedule : schedules) {
+      candidate.scheduler = schedule;
+      candidate.predicted = predict(p, device, kernel, schedule, worker_count(schedule, device, kernel));
+      candidates.push_back(candidate);
+    }
   }
   // Those that can run first, fastest first; ties go to the earlier line of the kernel list.
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& x, const Candidate& y) {
@@ -207,6 +244,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   result.worker_count = worker_count(best.scheduler, device, best.kernel);
   result.grid_ctas = grid_ctas(result.worker_count, best.kernel);
   result.shared_memory_bytes = shared_memory_layout(best.kernel).total_bytes;
+  result.workspace_bytes = workspace_bytes(best.scheduler, best.kernel);
   if (options.keep_candidates) result.candidates = std::move(candidates);
   return result;
 }

@@ -56,7 +56,11 @@ static void test_library(void) {
   CHECK(strcmp(sluice_status_name(SLUICE_OK), "ok") == 0);
   CHECK(strcmp(sluice_status_name(SLUICE_TOO_LARGE), "too large") == 0);
   CHECK(strcmp(sluice_status_name(SLUICE_INTERNAL), "internal error") == 0);
+  CHECK(strcmp(sluice_status_name(SLUICE_EMULATION), "emulation") == 0);
   CHECK(strcmp(sluice_status_name(-1), "?") == 0);
+  CHECK(strcmp(sluice_backend_name(SLUICE_BACKEND_CUDA), "cuda") == 0);
+  CHECK(strcmp(sluice_backend_name(SLUICE_BACKEND_REFERENCE), "reference") == 0);
+  CHECK(strcmp(sluice_backend_name(-1), "?") == 0 && strcmp(sluice_backend_name(3), "?") == 0);
   CHECK(sluice_kernel_count() > 20);
   for (i = 0; i < sluice_kernel_count(); ++i) CHECK(sluice_kernel_name(i) != NULL && strlen(sluice_kernel_name(i)) > 10);
   CHECK(sluice_kernel_name(sluice_kernel_count()) == NULL);
@@ -217,6 +221,51 @@ static void test_options(void) {
   CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_INVALID_ARGUMENT, "raster = 3");
 }
 
+/* Schedulers that cut tiles, and options that callers of 40 bytes did not have. */
+static void test_cut_tiles(void) {
+  static const struct {
+    int32_t scheduler;
+    const char* name;
+  } kinds[] = {{SLUICE_SPLIT_K, "split-k"}, {SLUICE_STREAM_K, "stream-k"}, {SLUICE_HYBRID, "hybrid"}};
+  const sluice_device device = make_device("h10");
+  const sluice_problem problem = make_problem(384, 384, 4096);
+  sluice_plan_options options;
+  sluice_plan* plan = NULL;
+  size_t i;
+  for (i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+    char* text = NULL;
+    char wanted[64];
+    CHECK(sluice_plan_options_init(&options, sizeof options) == SLUICE_OK);
+    options.scheduler = kinds[i].scheduler;
+    options.claim = SLUICE_TICKET_CLAIM;
+    options.min_k_tiles = 2;
+    if (options.scheduler == SLUICE_SPLIT_K)
+      options.splits = 3;
+    else
+      options.stream_k_regions = 1;
+    CHECK(sluice_plan_create(&problem, &device, &options, &plan) == SLUICE_OK);
+    CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
+    snprintf(wanted, sizeof wanted, "\"kind\": \"%s\"", kinds[i].name);
+    CHECK(text != NULL && strstr(text, wanted) != NULL);
+    CHECK(strstr(text, "\"claim\": \"ticket\"") != NULL);
+    if (options.scheduler == SLUICE_SPLIT_K) CHECK(strstr(text, "\"splits\": 3") != NULL);
+    CHECK(strstr(text, "\"min_k_tiles\": 2") != NULL);
+    sluice_string_free(text);
+    sluice_plan_destroy(plan);
+  }
+  options.scheduler = SLUICE_HYBRID + 1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_INVALID_ARGUMENT, "scheduler = 6");
+  options.scheduler = SLUICE_DATA_PARALLEL;
+  options.claim = 3;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_INVALID_ARGUMENT, "claim = 3");
+  options.claim = SLUICE_FIXED_CLAIM;
+  options.splits = -1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_INVALID_ARGUMENT, "splits = -1");
+  options.struct_size = 40; /* an older caller's: what lies behind is not read */
+  CHECK(sluice_plan_create(&problem, &device, &options, &plan) == SLUICE_OK);
+  sluice_plan_destroy(plan);
+}
+
 static void test_plan_queries(void) {
   sluice_plan* plan = make_plan(384, 384, 128);
   sluice_plan* again = NULL;
@@ -287,13 +336,70 @@ static float d[kM * kN];
 static float value_a(int row, int k) { return (float)((row * 7 + k * 3) % 9 - 4); }
 static float value_b(int k, int column) { return (float)((k * 5 + column * 2) % 7 - 3); }
 
+/* D is 2 A B; and it becomes NaN, so that the next run starts from nothing. */
+static int wrong_elements(void) {
+  int i, j, k, wrong = 0;
+  for (i = 0; i < kM; ++i)
+    for (j = 0; j < kN; ++j) {
+      float sum = 0;
+      for (k = 0; k < kK; ++k) sum += value_a(i, k) * value_b(k, j);
+      if (d[i * kN + j] != 2 * sum) ++wrong;
+    }
+  for (i = 0; i < kM * kN; ++i) d[i] = NAN;
+  return wrong;
+}
+
+static void test_run_on_emulator(const sluice_plan* plan, const sluice_arguments* arguments) {
+  sluice_emulator_options options;
+  double furthest = 0;
+  int32_t backend = -1;
+  char* why = NULL;
+  CHECK(sluice_automatic_backend(plan, &backend, &why) == SLUICE_OK);
+  CHECK(why != NULL && strlen(why) > 5);
+  sluice_string_free(why);
+  CHECK(sluice_automatic_backend(plan, &backend, NULL) == SLUICE_OK);
+  CHECK_REFUSED(sluice_automatic_backend(NULL, &backend, &why), SLUICE_INVALID_ARGUMENT, "plan is a null pointer");
+  CHECK(why == NULL);
+  CHECK_REFUSED(sluice_automatic_backend(plan, NULL, NULL), SLUICE_INVALID_ARGUMENT, "backend is a null pointer");
+
+  CHECK(sluice_emulator_options_init(&options, sizeof options) == SLUICE_OK);
+  CHECK(options.seed == 0 && options.asynchrony == SLUICE_ASYNCHRONY_RANDOM && options.resident_clusters == 0 && options.diagnose == 1);
+  if (!sluice_built_with_emulator()) {
+    CHECK(backend != SLUICE_BACKEND_EMULATOR);
+    CHECK_REFUSED(sluice_run_on_emulator(plan, arguments, NULL, NULL, NULL), SLUICE_UNSUPPORTED, "SLUICE_EMULATOR");
+    return;
+  }
+  if (!sluice_built_with_cuda()) CHECK(backend == SLUICE_BACKEND_EMULATOR);
+  CHECK(sluice_run_on_emulator(plan, arguments, NULL, NULL, NULL) == SLUICE_OK);
+  CHECK(wrong_elements() == 0);
+  options.seed = UINT64_MAX;
+  options.asynchrony = SLUICE_ASYNCHRONY_LAZY;
+  options.resident_clusters = 1;
+  options.diagnose = 0;
+  CHECK(sluice_run_on_emulator(plan, arguments, &options, on_progress, &furthest) == SLUICE_OK);
+  CHECK(wrong_elements() == 0 && furthest == 1);
+
+  CHECK_REFUSED(sluice_run_on_emulator(NULL, arguments, NULL, NULL, NULL), SLUICE_INVALID_ARGUMENT, "plan is a null pointer");
+  CHECK_REFUSED(sluice_run_on_emulator(plan, NULL, NULL, NULL, NULL), SLUICE_INVALID_ARGUMENT, "arguments is a null pointer");
+  options.asynchrony = 4;
+  CHECK_REFUSED(sluice_run_on_emulator(plan, arguments, &options, NULL, NULL), SLUICE_INVALID_ARGUMENT, "asynchrony = 4");
+  options.asynchrony = SLUICE_ASYNCHRONY_EAGER;
+  options.resident_clusters = -1;
+  CHECK_REFUSED(sluice_run_on_emulator(plan, arguments, &options, NULL, NULL), SLUICE_INVALID_ARGUMENT, "resident_clusters = -1");
+  options.resident_clusters = 0;
+  options.reserved = 1;
+  CHECK_REFUSED(sluice_run_on_emulator(plan, arguments, &options, NULL, NULL), SLUICE_INVALID_ARGUMENT, "reserved = 1");
+  options.struct_size = 12;
+  CHECK_REFUSED(sluice_run_on_emulator(plan, arguments, &options, NULL, NULL), SLUICE_INVALID_ARGUMENT, "sluice_emulator_options_init");
+}
+
 static void test_run(void) {
   sluice_problem problem = make_problem(kM, kN, kK);
   const sluice_device device = make_device("h10");
   sluice_plan* plan = NULL;
   sluice_arguments arguments;
   double furthest = 0;
-  int i, j, k, wrong = 0;
+  int i, j, k;
   problem.type_d = SLUICE_FP32;
   problem.alpha = 2;
   problem.alignment_a_bytes = problem.alignment_b_bytes = 2; /* plain C arrays */
@@ -314,14 +420,9 @@ static void test_run(void) {
   arguments.d = d;
   CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, -1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "threads = -1");
   CHECK(sluice_run_on_cpu(plan, &arguments, 2, on_progress, &furthest) == SLUICE_OK);
-  for (i = 0; i < kM; ++i)
-    for (j = 0; j < kN; ++j) {
-      float sum = 0;
-      for (k = 0; k < kK; ++k) sum += value_a(i, k) * value_b(k, j);
-      if (d[i * kN + j] != 2 * sum) ++wrong;
-    }
-  CHECK(wrong == 0);
+  CHECK(wrong_elements() == 0);
   CHECK(furthest > 0 && furthest <= 1);
+  test_run_on_emulator(plan, &arguments);
 
   if (!sluice_built_with_cuda()) CHECK_REFUSED(sluice_run(plan, &arguments, NULL, 0, NULL), SLUICE_UNSUPPORTED, "SLUICE_CUDA");
   CHECK_REFUSED(sluice_run(NULL, &arguments, NULL, 0, NULL), SLUICE_INVALID_ARGUMENT, "plan is a null pointer");
@@ -343,6 +444,7 @@ int main(void) {
   test_struct_sizes();
   test_bad_problems();
   test_options();
+  test_cut_tiles();
   test_plan_queries();
   test_run();
   test_last_error_stays();

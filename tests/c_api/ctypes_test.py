@@ -113,6 +113,29 @@ class CInterface(unittest.TestCase):
         self.assertEqual(status, 0, last_error())
         expected = [max(0, sum(a[i][p] * b[p][j] for p in range(k)) + bias[j]) for i in range(m) for j in range(n)]
         self.assertEqual(list(d_memory), expected)
+        if LIBRARY.sluice_built_with_emulator():
+            ctypes.memset(d_memory, 0xFF, ctypes.sizeof(d_memory))
+            options = initialised("sluice_emulator_options")
+            self.assertEqual((options.seed, options.asynchrony, options.resident_clusters, options.diagnose), (0, 0, 0, 1))
+            options.seed, options.asynchrony = 3, 3  # mixed
+            status = LIBRARY.sluice_run_on_emulator(plan, ctypes.byref(arguments), ctypes.byref(options), None, None)
+            self.assertEqual(status, 0, last_error())
+            self.assertEqual(list(d_memory), expected)
+        LIBRARY.sluice_plan_destroy(plan)
+
+    def test_automatic_backend(self):
+        problem = initialised("sluice_problem")
+        problem.m = problem.n = problem.k = 1 << 16
+        status, plan = create(problem)
+        self.assertEqual(status, 0, last_error())
+        backend = ctypes.c_int32(-1)
+        why = ctypes.c_void_p()
+        self.assertEqual(LIBRARY.sluice_automatic_backend(plan, ctypes.byref(backend), ctypes.byref(why)), 0, last_error())
+        LIBRARY.sluice_backend_name.restype = ctypes.c_char_p
+        # 65536 cubed: nothing for the emulator.
+        self.assertIn(LIBRARY.sluice_backend_name(backend), (b"cuda", b"reference"))
+        self.assertTrue(ctypes.string_at(why))
+        LIBRARY.sluice_string_free(why)
         LIBRARY.sluice_plan_destroy(plan)
 
     def test_texts(self):

@@ -196,18 +196,19 @@ class PlaceAndPlanTest(GemmTest):
         for device in ("h10", "h200"):
             for threads in (1, 3):
                 answer = self.succeed_json(
-                    "gemm", "a.npy", "b.npy", "-o", "d.npy", "--cpu", "--device", device, "--threads", threads, "--out-type", "fp32"
+                    "gemm", "a.npy", "b.npy", "-o", "d.npy", "--backend", "reference", "--device", device, "--threads", threads, "--out-type", "fp32"
                 )
-                self.assertEqual((answer["ran_on"], answer["device"]), ("cpu", device))
+                self.assertEqual((answer["backend"], answer["device"]), ("reference", device))
                 self.assert_exact("d.npy", "fp32", expected)
 
     def test_says_where_it_ran_with_what_and_how_long(self):
         self.write_product()
-        text = self.succeed("gemm", "a.npy", "b.npy", "-o", "d.npy", "--cpu")
+        text = self.succeed("gemm", "a.npy", "b.npy", "-o", "d.npy", "--backend", "reference")
         self.assertRegex(text, r"(?m)^plan bf16_rr_\w+, made for ")
-        self.assertRegex(text, r"(?m)^ran  on the CPU \(--cpu\): [0-9.]+ (us|ms|s), ")
+        self.assertRegex(text, r"(?m)^ran  on the CPU by the reference \(--backend reference\): [0-9.]+ (us|ms|s), ")
         answer = self.succeed_json("gemm", "a.npy", "b.npy", "-o", "d.npy")
-        self.assertIn(answer["ran_on"], ("cpu", "gpu"))
+        self.assertIn(answer["backend"], ("cuda", "emulator", "reference"))
+        self.assertTrue(answer["why"])
         self.assertGreater(answer["seconds"], 0)
         self.assertEqual(answer["shape"], [21, 34])
         self.assertEqual(answer["plan"]["problem"]["k"], 45)
@@ -227,7 +228,7 @@ class PlaceAndPlanTest(GemmTest):
         a, b = self.write_product()
         flags = ("--m", 21, "--n", 34, "--k", 45, "--layout", "rr", "--out-type", "fp32")
         self.write("plan.json", self.succeed("plan", *flags, "--json"))
-        self.succeed("gemm", "a.npy", "b.npy", "-o", "d.npy", "--plan-file", "plan.json", "--out-type", "fp32", "--cpu", "--check")
+        self.succeed("gemm", "a.npy", "b.npy", "-o", "d.npy", "--plan-file", "plan.json", "--out-type", "fp32", "--backend", "reference", "--check")
         self.assert_exact("d.npy", "fp32", naive_product(a, b))
         run = ("gemm", "a.npy", "b.npy", "-o", "d.npy", "--plan-file", "plan.json")
         self.refuse(*run, says=("plan.json", "bf16 -> fp32", "bf16 -> bf16"))
@@ -237,8 +238,18 @@ class PlaceAndPlanTest(GemmTest):
 
     def test_where_not_to_run(self):
         self.write_product()
-        self.refuse("gemm", "a.npy", "b.npy", "-o", "d.npy", "--cpu", "--gpu", 0, says=("--cpu", "--gpu"))
-        self.refuse("gemm", "a.npy", "b.npy", "-o", "d.npy", "--threads", 0, says="--threads")
+        run = ("gemm", "a.npy", "b.npy", "-o", "d.npy")
+        self.refuse(*run, "--backend", "tpu", says=("--backend 'tpu'", "cuda, emulator, reference"))
+        self.refuse(*run, "--backend", "reference", "--gpu", 0, says=("--gpu", "--backend cuda"))
+        self.refuse(*run, "--backend", "reference", "--threads", 0, says="--threads")
+        self.refuse(*run, "--threads", 2, says=("--threads", "--backend reference"))
+        for flag, value in (("--seed", 1), ("--resident", 1), ("--asynchrony", "lazy")):
+            for backend in ((), ("--backend", "reference")):
+                self.refuse(*run, flag, value, *backend, says=(flag, "--backend emulator"))
+        if not self.built_with("cuda"):
+            self.refuse(*run, "--backend", "cuda", says=("no CUDA kernels", "-DSLUICE_CUDA=ON"))
+        if not self.built_with("emulator"):
+            self.refuse(*run, "--backend", "emulator", says=("no emulator", "-DSLUICE_EMULATOR=ON", "--backend reference"))
         self.refuse("gemm", "a.npy", "b.npy", "-o", "d.npy", "--device", "gtx", says=("'gtx'", "h100-sxm"))
 
     def test_where_not_to_write(self):
@@ -247,6 +258,66 @@ class PlaceAndPlanTest(GemmTest):
         self.refuse("gemm", "a.npy", "b.npy", "-o", "no/d.npy", says="no is not a folder")
         if os.path.exists("/dev/full"):
             self.refuse("gemm", "a.npy", "b.npy", "-o", "/dev/full", code=1, says="/dev/full")
+
+
+class EmulatorTest(GemmTest):
+    """Build and machine decide what is there, so what is chosen automatically is asked of the answer."""
+
+    RUN = ("gemm", "a.npy", "b.npy", "-o", "d.npy", "--out-type", "fp32")
+    EMULATED = (*RUN, "--backend", "emulator")
+
+    def setUp(self):
+        super().setUp()
+        if not self.built_with("emulator"):
+            self.skipTest("this build has no emulator")
+
+    def test_says_so_and_how(self):
+        a, b = self.write_product(shape=(200, 150, 80))
+        expected = naive_product(a, b)
+        text = self.succeed(*self.EMULATED, "--seed", 7, "--check")
+        self.assertRegex(text, r"(?m)^ran  on the emulator, seed 7 \(--backend emulator\): [0-9.]+ (us|ms|s), ")
+        self.assert_exact("d.npy", "fp32", expected)
+        for asynchrony in ("random", "eager", "lazy", "mixed"):
+            for resident in (1, 3):
+                flags = ("--asynchrony", asynchrony, "--resident", resident, "--seed", 2**64 - 1)
+                answer = self.succeed_json(*self.EMULATED, *flags, "--device", "h200")
+                self.assertEqual(answer["backend"], "emulator")
+                self.assertEqual(answer["emulator"], {"seed": 2**64 - 1, "asynchrony": asynchrony, "resident_clusters": resident})
+                self.assert_exact("d.npy", "fp32", expected)
+
+    def test_flags_that_mean_nothing(self):
+        self.write_product()
+        self.refuse(*self.EMULATED, "--asynchrony", "slow", says=("--asynchrony 'slow'", "random, eager, lazy, mixed"))
+        self.refuse(*self.EMULATED, "--resident", 0, says="--resident")
+        self.refuse(*self.EMULATED, "--seed", "x", says="--seed")
+        self.refuse(*self.EMULATED, "--seed", -1, says="--seed")
+        self.refuse(*self.EMULATED, "--threads", 2, says=("--threads", "--backend reference"))
+        self.refuse(*self.EMULATED, "--gpu", 0, says=("--gpu", "--backend cuda"))
+
+    def test_schedules_that_cut_tiles(self):
+        a, b = self.write_product(shape=(40, 50, 600))
+        for schedule in (("split-k", "--splits", 2), ("stream-k",), ("hybrid",), ("data-parallel", "--claim", "ticket")):
+            with self.subTest(schedule):
+                self.succeed(*self.EMULATED, "--scheduler", *schedule, "--check")
+        self.assert_exact("d.npy", "fp32", naive_product(a, b))
+
+    def test_a_small_product_is_emulated_where_there_is_no_gpu(self):
+        a, b = self.write_product()
+        answer = self.succeed_json(*self.RUN)
+        if answer["backend"] != "cuda":
+            self.assertEqual(answer["backend"], "emulator")
+            self.assertIn("no GPU", answer["why"])
+        self.assert_exact("d.npy", "fp32", naive_product(a, b))
+
+    def test_a_large_one_is_not(self):
+        # A tile for each product of two numbers: quick to add up, slow to emulate.
+        batch = 1 << 15
+        self.write("a.npy", npy_bytes((batch, 1, 1), bytes(2 * batch), "<V2"))
+        self.write("b.npy", npy_bytes((batch, 1, 1), bytes(2 * batch), "<V2"))
+        answer = self.succeed_json("gemm", "a.npy", "b.npy", "-o", "d.npy")
+        if answer["backend"] != "cuda":
+            self.assertEqual(answer["backend"], "reference")
+            self.assertIn("the emulator would take about", answer["why"])
 
 
 class CheckTest(GemmTest):

@@ -150,6 +150,9 @@ class SluiceTest(unittest.TestCase):
     def succeed_json(self, *words):
         return json.loads(self.succeed(*words, "--json"))
 
+    def built_with(self, what):
+        return self.succeed_json("--version")["built_with_" + what]
+
     def refuse(self, *words, code=2, says=()):
         """The command fails with this exit code, and says all these words, on stderr and in JSON."""
         done = self.run_sluice(*words)

@@ -11,10 +11,11 @@ PRODUCT = ("--m", 64, "--n", 64, "--k", 64)
 
 class UsageTest(SluiceTest):
     def test_version(self):
-        self.assertRegex(self.succeed("--version"), r"^sluice \d+\.\d+\.\d+ \((with|without) CUDA kernels\)\n$")
+        self.assertRegex(self.succeed("--version"), r"^sluice \d+\.\d+\.\d+ \((with|without) CUDA kernels, (with|without) the emulator\)\n$")
         answer = self.succeed_json("--version")
         self.assertIn(answer["version"], self.succeed("--version"))
         self.assertIsInstance(answer["built_with_cuda"], bool)
+        self.assertIsInstance(answer["built_with_emulator"], bool)
 
     def test_help_lists_every_command_and_each_has_its_own(self):
         text = self.succeed("--help")

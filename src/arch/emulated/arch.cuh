@@ -31,6 +31,7 @@ SLUICE_DEVICE int cluster_in_grid() { return emulated::cluster_in_grid(); }
 SLUICE_DEVICE int clusters_in_grid() { return emulated::clusters_in_grid(); }
 SLUICE_DEVICE float shuffle_xor(float value, int mask, Location at = Location::current()) { return emulated::shuffle_xor(value, mask, at); }
 SLUICE_DEVICE bool elect_one(Location at = Location::current()) { return emulated::elect_one(at); }
+SLUICE_DEVICE void sync_warp(Location at = Location::current()) { emulated::sync_warp(at); }
 SLUICE_DEVICE void sync_cta(Location at = Location::current()) { emulated::sync_cta(at); }
 SLUICE_DEVICE void named_barrier_sync(int id, int threads, Location at = Location::current()) {
   emulated::named_barrier(id, threads, true, at);
@@ -96,6 +97,9 @@ SLUICE_DEVICE void store_shared(SharedAddress address, float first, float second
 SLUICE_DEVICE void store_shared(SharedAddress address, const std::uint32_t (&words)[4], Location at = Location::current()) {
   emulated::store_shared(address, words, sizeof words, at);
 }
+SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[4], Location at = Location::current()) {
+  emulated::load_shared(address, words, sizeof words, at);
+}
 template <int count>
 SLUICE_DEVICE void load_shared(SharedAddress address, float (&values)[count], Location at = Location::current()) {
   emulated::load_shared(address, values, sizeof values, at);
@@ -130,6 +134,7 @@ SLUICE_DEVICE void store_global(T* destination, const T& value, Location at = Lo
   emulated::check_global(destination, sizeof(T), true, at);
   *destination = value;
 }
+SLUICE_DEVICE Floats4 load_global_from_l2(const Floats4* source, Location at = Location::current()) { return load_global(source, at); }
 SLUICE_DEVICE void store_release(std::uint32_t* flag, std::uint32_t value, Location at = Location::current()) {
   emulated::store_flag(flag, value, emulated::FlagAccess::release, at);
 }
@@ -222,6 +227,7 @@ SLUICE_DEVICE std::uint16_t float_to_fp16(float x, Location at = Location::curre
   emulated::check_poison(x, at);
   return emulated::float_to_fp16(x);
 }
+SLUICE_DEVICE float as_float(int x) { return std::bit_cast<float>(x); }
 SLUICE_DEVICE float bf16_to_float(std::uint16_t bits) { return emulated::bf16_to_float(bits); }
 SLUICE_DEVICE float fp16_to_float(std::uint16_t bits) { return emulated::fp16_to_float(bits); }
 SLUICE_DEVICE std::uint32_t pack_bf16(float low, float high, Location at = Location::current()) {

@@ -18,6 +18,7 @@ int cluster_in_grid();
 int clusters_in_grid();
 bool elect_one(const Location& at);
 float shuffle_xor(float value, int mask, const Location& at);
+void sync_warp(const Location& at);
 void named_barrier(int id, int threads, bool waits, const Location& at);
 void sync_cta(const Location& at);
 void cluster_arrive(bool releases, const Location& at);

@@ -102,7 +102,7 @@ struct Warpgroup {
 
 // What a warp does together: stmatrix, elect, shuffles. Lanes may come one after the other.
 struct WarpCollective {
-  enum class Kind : std::uint8_t { store_matrices, elect, shuffle };
+  enum class Kind : std::uint8_t { store_matrices, elect, shuffle, sync };
   Kind kind{};
   Location at;
   int arrived = 0;

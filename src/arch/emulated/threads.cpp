@@ -91,6 +91,11 @@ float shuffle_xor(float value, int mask, const Location& at) {
   return std::bit_cast<float>(c->words[static_cast<std::size_t>(lane ^ mask)][0]);
 }
 
+void sync_warp(const Location& at) {
+  const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::sync, at);
+  meet(*c, "sync_warp", at, [] {});
+}
+
 // The lanes need no result and do not wait: the last one carries it out.
 void store_matrices(SharedAddress row, const std::uint32_t* matrices, int count, bool transposed, const Location& at) {
   const std::shared_ptr<WarpCollective> shared = join_collective(WarpCollective::Kind::store_matrices, at);

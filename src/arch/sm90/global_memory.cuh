@@ -14,6 +14,16 @@ SLUICE_DEVICE void store_global(T* destination, const T& value) {
   *destination = value;
 }
 
+// What another CTA has written during this launch: past this SM's L1.
+SLUICE_DEVICE Floats4 load_global_from_l2(const Floats4* source) {
+  Floats4 x;
+  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x.values[0]), "=f"(x.values[1]), "=f"(x.values[2]), "=f"(x.values[3])
+               : "l"(source)
+               : "memory");
+  return x;
+}
+
 // Everything this thread wrote or saw before a release is visible to whoever acquires the value it left.
 SLUICE_DEVICE void store_release(std::uint32_t* flag, std::uint32_t value) {
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");

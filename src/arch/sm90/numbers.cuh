@@ -13,6 +13,9 @@ SLUICE_DEVICE std::uint16_t float_to_fp16(float x) { return __half_as_ushort(__f
 SLUICE_DEVICE float bf16_to_float(std::uint16_t bits) { return __bfloat162float(__ushort_as_bfloat16(bits)); }
 SLUICE_DEVICE float fp16_to_float(std::uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 
+// The same bits.
+SLUICE_DEVICE float as_float(int x) { return __int_as_float(x); }
+
 // Two at once, `low` in the lower half.
 SLUICE_DEVICE std::uint32_t pack_bf16(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);

@@ -30,6 +30,7 @@ SLUICE_DEVICE bool elect_one() {
   return elected != 0;
 }
 
+SLUICE_DEVICE void sync_warp() { __syncwarp(); }
 SLUICE_DEVICE void sync_cta() { __syncthreads(); }
 
 // Named barriers: `threads` counts everybody who syncs or arrives.

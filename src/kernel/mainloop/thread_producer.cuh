@@ -17,8 +17,8 @@ class ThreadProducer {
 
   static SLUICE_DEVICE void prefetch(const MainloopParams&) {}
 
-  // The whole warpgroup produces.
-  static SLUICE_DEVICE bool participates() { return true; }
+  // All the threads of the producing warps.
+  static constexpr bool kAlone = false;
 
   static SLUICE_DEVICE void load(const MainloopParams& params, const Ring& ring, typename Ring::Position& at, int first_p, int first_q,
                                  const WorkTile& tile) {
@@ -49,7 +49,7 @@ class ThreadProducer {
     const arch::SharedAddress target = arch::shared_address(tile);
 
     SLUICE_NO_UNROLL
-    for (int i = arch::thread_in_warpgroup(); i < kRows * kPacketsPerRow; i += kWarpgroupThreads) {
+    for (int i = arch::thread_in_warpgroup(); i < kRows * kPacketsPerRow; i += producing_warps(config) * 32) {
       const int row = i / kPacketsPerRow, packet = i % kPacketsPerRow;
       const int block = k_major ? 0 : row / config.tile_k;
       const int outer = k_major ? first_vector + row : first_k + row % config.tile_k;

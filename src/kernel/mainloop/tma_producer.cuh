@@ -17,8 +17,8 @@ class TmaProducer {
     arch::prefetch_tensor_map(params.q.map);
   }
 
-  // One warp of the warpgroup produces, and of it one thread.
-  static SLUICE_DEVICE bool participates() { return arch::warp_in_cta() == 0 && arch::elect_one(); }
+  // One thread of the producing warp.
+  static constexpr bool kAlone = true;
 
   // Loads all k-tiles of one work tile. first_p, first_q: the tile's first vectors.
   static SLUICE_DEVICE void load(const MainloopParams& params, const Ring& ring, typename Ring::Position& at, int first_p, int first_q,

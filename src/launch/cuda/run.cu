@@ -2,6 +2,7 @@
 #include "sluice/run.hpp"
 
 #include <cuda_runtime_api.h>
+#include <algorithm>
 
 #include "core/check_arguments.hpp"
 #include "core/kernel_layout.hpp"
@@ -9,6 +10,7 @@
 #include "launch/cuda/cuda_status.hpp"
 #include "launch/cuda/registry.hpp"
 #include "launch/cuda/tensor_map.hpp"
+#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -53,6 +55,13 @@ Status launch(const Plan& plan, const void* kernel, GemmParams& params, Stream s
 
 }  // namespace
 
+Status prepare_workspace(void* workspace, std::size_t workspace_bytes, Stream stream) {
+  if (workspace_bytes == 0) return Nothing{};
+  if (workspace == nullptr)
+    return Error{ErrorCode::invalid_argument, "the workspace is null, but has " + std::to_string(workspace_bytes) + " bytes"};
+  return cuda_status(cudaMemsetAsync(workspace, 0, std::min<std::size_t>(workspace_bytes, kFlagBytes), stream), "preparing the workspace");
+}
+
 Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes, Stream stream) {
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (workspace_bytes < plan.workspace_bytes || (plan.workspace_bytes > 0 && workspace == nullptr))
@@ -66,7 +75,7 @@ Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, st
     return Error{ErrorCode::unsupported,
                  "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
 
-  Result<GemmParams> params = bind(plan, arguments, encode_tensor_map);
+  Result<GemmParams> params = bind(plan, arguments, workspace, encode_tensor_map);
   if (!params) return params.error();
   return launch(plan, kernel, *params, stream);
 }

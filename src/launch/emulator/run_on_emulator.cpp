@@ -1,8 +1,13 @@
 // run_on_emulator(): binds host pointers to a plan and runs its kernel on the emulated machine.
 #include "sluice/emulator.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <exception>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "arch/emulated/emulator.hpp"
 #include "core/check_arguments.hpp"
@@ -11,6 +16,7 @@
 #include "kernel/kernel_entry.hpp"
 #include "launch/bind.hpp"
 #include "launch/kernel_map.hpp"
+#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -90,7 +96,9 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
   if (kernel == nullptr)
     return Error{ErrorCode::unsupported,
                  "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
-  const Result<GemmParams> params = bind(plan, arguments, encode_tensor_map);
+  std::vector<float> workspace(plan.workspace_bytes / sizeof(float));  // flags of zero, sums of NaN
+  if (!workspace.empty()) std::fill(workspace.begin() + kFlagBytes / 4, workspace.end(), std::numeric_limits<float>::quiet_NaN());
+  const Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_tensor_map);
   if (!params) return params.error();
 
   const int cluster = cluster_size(plan.kernel);
@@ -100,11 +108,19 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
                           .shared_memory_bytes = plan.shared_memory_bytes,
                           .buffers = buffers(plan.problem, arguments),
                           .progress = progress};
+  if (!workspace.empty())
+    launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});
   try {
     emulated::run(launch, {options, {}}, [&] { kernel(*params); });
   } catch (const emulated::EmulationError& wrong) {
     return Error{ErrorCode::emulation, name(plan.kernel) + ": " + wrong.what()};
   }
+  const auto flags_end =
+      workspace.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(workspace.size(), kFlagBytes / sizeof(float)));
+  if (const auto left = std::find_if(workspace.begin(), flags_end, [](float flag) { return std::bit_cast<std::uint32_t>(flag) != 0; });
+      left != flags_end)
+    return Error{ErrorCode::emulation, name(plan.kernel) + ": flag " + std::to_string(left - workspace.begin()) +
+                                           " of the workspace is not cleared when the kernel ends; the next run would go wrong"};
   if (progress) progress(1.0);
   return Nothing{};
 }

@@ -13,6 +13,7 @@ Error no_cuda() {
 
 bool built_with_cuda() { return false; }
 Result<DeviceSpec> current_device() { return no_cuda(); }
+Status prepare_workspace(void*, std::size_t, Stream) { return no_cuda(); }
 Status run(const Plan&, const GemmArguments&, void*, std::size_t, Stream) { return no_cuda(); }
 
 }  // namespace sluice

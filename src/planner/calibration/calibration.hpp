@@ -20,9 +20,13 @@ struct Calibration {
   double store_bytes_per_clk_per_sm = 0;  // results leaving an SM
   double exposed_stores_cooperative = 0;  // per round
   double exposed_stores_pingpong = 0;     // once
-  double overlap_exponent = 1;            // parts that overlap: (a^e + b^e + ...)^(1/e)
-  double throttle_us = 1;                 // time over which the power limit takes hold
-  double throttle_factor = 0;             // of 1 / DeviceSpec::sustained_fraction - 1
+  // Pieces of a tile: leaving sums, the hand-over, and fetching what each other piece has left.
+  double leave_bytes_per_clk_per_sm = 1;
+  double hand_over_us = 0;
+  double collect_bytes_per_clk_per_sm = 1;
+  double overlap_exponent = 1;  // parts that overlap: (a^e + b^e + ...)^(1/e)
+  double throttle_us = 1;       // time over which the power limit takes hold
+  double throttle_factor = 0;   // of 1 / DeviceSpec::sustained_fraction - 1
   // On longer runs still, bytes moved on the chip cost clock too: the share of the L2 time in the matrix time beyond the one named.
   double traffic_throttle_us = 1;
   double traffic_throttle_factor = 0;
