@@ -115,7 +115,7 @@ BUGS = [
           "\n      arch::sync_cta();\n")],
         rf"uses (full|empty|barrier \d+)\S* without knowing that it is initialised: no barrier of the CTA or cluster lies between|"
         r"uses a barrier that was never initialised"),
-    Bug("barriers_not_fenced", "cluster", PIPELINE, [("    arch::fence_barrier_init();\n", "")],
+    Bug("barriers_not_fenced", "cluster", KERNEL, [("      arch::fence_barrier_init();\n", "")],
         rf"producer warp 0 .*{at(TMA)} uses full\[0\] from another CTA or with the copy engine, and no fence_barrier_init has followed|"
         rf"{at(PIPELINE)} uses (full|empty)\[0\] from another CTA or with the copy engine, and no fence_barrier_init has followed"),
     Bug("one_arrival_too_many_expected", "cluster", PIPELINE,
@@ -133,10 +133,10 @@ BUGS = [
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(STORE)} waits for named barrier 1 \(128 of 256 threads are there\)")),
     Bug("named_barrier_shared_by_both_consumers", "two_consumers", STORE, [("barrier_id_(kFirstBarrier + warpgroup)", "barrier_id_(kFirstBarrier)")],
         rf"consumer [01] warp \d+ .*{at(STORE)} (overwrites what another is still reading|starts a copy that reads)"),
-    Bug("turn_not_given", "pingpong", KERNEL, [("following != me) give_turn(following);", "following != me) return;")],
+    Bug("turn_not_given", "pingpong", KERNEL, [("          if (kPingpong && next.peers > 0) give_turn(1 - warpgroup);\n", "")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256|consumer 1",
                  rf"consumer 1 warp 8 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256 threads are there\)")),
-    Bug("global_memory_before_the_predecessor_has_finished", "plain", KERNEL, [("    arch::wait_for_predecessor();", "    ;")],
+    Bug("global_memory_before_the_predecessor_has_finished", "plain", KERNEL, [("    arch::wait_for_predecessor();  // nothing in", "    // nothing in")],
         rf"producer warp 0 .*{at(TMA)} reads [AB] before the kernel before it has finished \(wait_for_predecessor\)"),
     Bug("wrong_stride_in_a_descriptor", "plain", OPERAND, [("(tile, kBlockBytes, kEightRowsBytes)", "(tile, kBlockBytes, 2 * kEightRowsBytes)")],
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads|wrong result: "),
