@@ -12,6 +12,7 @@ namespace sluice::arch::emulated {
 struct Epoch {
   std::uint16_t agent = 0;
   bool generic = false;    // an ordinary access, as opposed to one of the asynchronous proxy
+  bool adds = false;       // an atomic addition: others may add at the same time
   std::uint32_t time = 0;  // 0: never
   std::uint32_t site = 0;
 };

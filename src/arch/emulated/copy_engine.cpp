@@ -164,18 +164,19 @@ void note_source(SharedAddress source, std::size_t bytes, std::uint32_t site, co
 }
 
 // And writes this run of global memory.
-void note_target(const std::byte* target, std::size_t bytes, std::uint32_t site, const Location& at) {
+void note_target(const std::byte* target, std::size_t bytes, bool adds, std::uint32_t site, const Location& at) {
   Machine& m = machine();
   Machine::Global& g = m.global(target, bytes, true, at);
   if (!m.diagnoses()) return;
   Thread& me = m.thread();
   const auto offset = static_cast<std::size_t>(target - static_cast<const std::byte*>(g.buffer.data));
-  const ShadowMemory::Verdict verdict = g.shadow.check_write(me.warp->clock, false, offset, bytes);
+  const ShadowMemory::Verdict verdict = g.shadow.check_write(me.warp->clock, false, offset, bytes, adds);
   if (verdict.wrong != nullptr)
     m.fail(at, std::string("starts a copy that ") + verdict.wrong + " (byte " + std::to_string(offset) + " of " + g.buffer.name +
                    "); the other side is the " + m.describe(verdict.other));
-  g.shadow.note_write({.agent = m.agent(*me.cta, kFirstBulkWriter + me.bulk_thread), .time = bulk_of_thread(at).open, .site = site}, offset,
-                      bytes);
+  g.shadow.note_write(
+      {.agent = m.agent(*me.cta, kFirstBulkWriter + me.bulk_thread), .adds = adds, .time = bulk_of_thread(at).open, .site = site}, offset,
+      bytes);
 }
 
 void note_global_source(const void* source, std::size_t bytes, const Location& at) {
@@ -199,7 +200,9 @@ void receive(Cta& target, SharedAddress destination, std::size_t bytes, MBarrier
     const std::size_t offset = destination - kSharedWindow;
     report(target.shadow.check_write(m.thread().warp->clock, false, offset, bytes), "starts a copy that ", destination, at);
     target.shadow.note_write(who, offset, bytes);
+    if (&target != m.thread().cta) target.remote_accesses[who.agent] = who;
   }
+  ++barrier.copies;
   m.start({.carry_out =
                [&target, &barrier, bytes, site, write = std::move(write)] {
                  write();
@@ -264,7 +267,7 @@ void tma_load(void* destination, const TensorMap& map, TensorCoordinates from, B
     m.fail(at, "multicasts to mask " + std::to_string(cta_mask) + " in a cluster of " + std::to_string(m.launch().ctas_per_cluster));
   for (int rank = 0; rank < m.launch().ctas_per_cluster; ++rank) {
     if ((cta_mask >> rank & 1) == 0) continue;
-    Cta& target = remote_cta(rank, at);
+    Cta& target = remote_cta(rank, true, at);
     shared_bytes(target, address, bytes, 128, "copies into", at);
     MBarrier& counted = find_barrier(target, barrier_address, true, at);
     receive(
@@ -293,10 +296,9 @@ void tma_store(const TensorMap& map, TensorCoordinates to, SharedAddress source,
   const std::uint32_t site = m.site(at, adds ? "reducing copy started" : "copy started");
   note_source(source, bytes, site, at);
   m.global(reinterpret_cast<const void*>(t.data), span_bytes(t), true, at);
-  if (!adds)
-    for_each_packet(t, to, source, [&](SharedAddress, const std::byte* global, int first, int last) {
-      if (global != nullptr) note_target(global + first, static_cast<std::size_t>(last - first), site, at);
-    });
+  for_each_packet(t, to, source, [&](SharedAddress, const std::byte* global, int first, int last) {
+    if (global != nullptr) note_target(global + first, static_cast<std::size_t>(last - first), adds, site, at);
+  });
   send(
       [cta, t, to, source] {
         std::vector<Outgoing> outgoing;
@@ -331,10 +333,7 @@ void bulk_store(void* destination, SharedAddress source, int bytes, bool adds, c
   const std::uint32_t site = m.site(at, adds ? "reducing copy started" : "copy started");
   auto* to = static_cast<std::byte*>(destination);
   note_source(source, size, site, at);
-  if (adds)
-    m.global(to, size, true, at);
-  else
-    note_target(to, size, site, at);
+  note_target(to, size, adds, site, at);
   send([from, to, size] { return std::vector<Outgoing>{{to, {from, from + size}}}; }, adds, Element::fp32, site, at);
 }
 
@@ -343,7 +342,7 @@ void bulk_copy_to_cluster(ClusterAddress destination, SharedAddress source, int 
   Cta& cta = *m.thread().cta;
   const auto size = static_cast<std::size_t>(bytes);
   check_run(nullptr, bytes, at);
-  const Place to = place_of(destination, at), counted = place_of(barrier, at);
+  const Place to = place_of(destination, true, at), counted = place_of(barrier, true, at);
   if (to.cta != counted.cta) m.fail(at, "copies into one CTA and counts in another");
   const std::byte* from = shared_bytes(cta, source, size, kPacketBytes, "copies from", at);
   std::byte* target = shared_bytes(*to.cta, to.address, size, kPacketBytes, "copies into", at);
@@ -363,7 +362,7 @@ void bulk_copy_to_cluster(ClusterAddress destination, SharedAddress source, int 
 void store_async(ClusterAddress destination, const void* from, int bytes, ClusterAddress barrier, const Location& at) {
   Machine& m = machine();
   const auto size = static_cast<std::size_t>(bytes);
-  const Place to = place_of(destination, at), counted = place_of(barrier, at);
+  const Place to = place_of(destination, true, at), counted = place_of(barrier, true, at);
   if (to.cta != counted.cta) m.fail(at, "stores into one CTA and counts in another");
   std::byte* target = shared_bytes(*to.cta, to.address, size, size, "stores into", at);
   MBarrier& b = find_barrier(*to.cta, counted.address, true, at);

@@ -24,7 +24,7 @@ void left(Flag& flag, FlagAccess access) {
   m.publish(warp, flag.released, releases(access));
   if (!releases(access) && warp.fence_release) flag.released.join(*warp.fence_release);
   m.wake_all(flag.waiters);
-  m.maybe_yield();
+  m.yield();
 }
 
 Flag& flag_at(const std::uint32_t* address, bool writes, const Location& at) {
@@ -39,7 +39,7 @@ Flag& flag_at(const std::uint32_t* address, bool writes, const Location& at) {
 std::uint32_t load_flag(const std::uint32_t* flag, FlagAccess access, const Location& at) {
   saw(flag_at(flag, false, at), access);
   const std::uint32_t value = *flag;
-  machine().maybe_yield();
+  machine().yield();  // who polls waits for others
   return value;
 }
 
@@ -69,8 +69,20 @@ void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Locatio
 }
 
 void atomic_add_float(float* sum, float value, const Location& at) {
-  machine().global(sum, sizeof *sum, true, at);
+  Machine& m = machine();
+  Machine::Global& g = m.global(sum, sizeof *sum, true, at);
   check_poison(value, at);
+  if (m.diagnoses()) {
+    Warp& warp = *m.thread().warp;
+    const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(sum) - static_cast<const std::byte*>(g.buffer.data));
+    const ShadowMemory::Verdict verdict = g.shadow.check_write(warp.clock, true, offset, sizeof *sum, true);
+    if (verdict.wrong != nullptr)
+      m.fail(at, std::string("adds to what it must not: it ") + verdict.wrong + " (byte " + std::to_string(offset) + " of " +
+                     g.buffer.name + "); the other side is the " + m.describe(verdict.other));
+    Epoch who = m.access(warp, m.site(at, "addition"));
+    who.adds = true;
+    g.shadow.note_write(who, offset, sizeof *sum);
+  }
   *sum += value;
 }
 

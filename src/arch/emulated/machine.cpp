@@ -211,6 +211,10 @@ void Machine::finish_cta(Cta& cta) {
     if (work.reads == &cta || work.writes == &cta)
       fail_at(work.site, "is still under way when " + std::string("CTA ") + std::to_string(cta.rank) + " of cluster " +
                              std::to_string(cta.cluster->number) + ", whose shared memory it uses, has ended");
+  for (const auto& [offset, barrier] : cta.barriers)
+    if (barrier.bytes < 0)
+      throw EmulationError("CTA " + std::to_string(cta.rank) + " of cluster " + std::to_string(cta.cluster->number) + " ends with " +
+                           std::to_string(-barrier.bytes) + " bytes of copies that " + title(barrier) + " never expected" + replay());
   Clock all = new_clock();
   for (Warp& warp : cta.warps) all.join(warp.clock);
   if (options_.diagnose)
@@ -253,7 +257,10 @@ void Machine::wake_all(std::vector<Thread*>& threads) {
 }
 
 void Machine::maybe_yield() {
-  if (yield_share_ == 0 || random(256) >= yield_share_) return;
+  if (yield_share_ != 0 && random(256) < yield_share_) yield();
+}
+
+void Machine::yield() {
   ready_.push_back(running_);
   running_->machine = std::move(running_->machine).resume();
 }
@@ -364,10 +371,13 @@ Machine::Global& Machine::global(const void* address, std::size_t bytes, bool wr
     return g;
   }
   std::string where;
+  std::ptrdiff_t nearest = 4096;  // bytes; further away it is nobody's neighbour
   for (const Global& g : globals_) {
     const auto* start = static_cast<const std::byte*>(g.buffer.data);
-    if (first < start + g.buffer.bytes + 4096 && first + 4096 > start)
-      where = ": byte " + std::to_string(first - start) + " of " + g.buffer.name + ", which has " + std::to_string(g.buffer.bytes);
+    const std::ptrdiff_t distance = std::max<std::ptrdiff_t>({start - first, first - (start + g.buffer.bytes), 0});
+    if (distance >= nearest) continue;
+    nearest = distance;
+    where = ": byte " + std::to_string(first - start) + " of " + g.buffer.name + ", which has " + std::to_string(g.buffer.bytes);
   }
   fail(at, std::string(verb) + " " + std::to_string(bytes) + " bytes of global memory outside every operand" + where);
 }

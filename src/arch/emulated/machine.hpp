@@ -48,6 +48,7 @@ struct MBarrier {
   int expected = 0;
   int pending = 0;
   std::int64_t bytes = 0;  // still to come
+  int copies = 0;          // of this phase, under way
   std::uint32_t phase = 0;
   Epoch initialised;
   bool init_fenced = false;
@@ -223,6 +224,7 @@ class Machine {
   void wake(Thread* thread);
   void wake_all(std::vector<Thread*>& threads);
   void maybe_yield();  // so that the others may overtake
+  void yield();        // so that they can
 
   // clocks
   std::uint16_t agent(const Cta& cta, int number) const { return static_cast<std::uint16_t>(cta.place * kAgentsPerCta + number); }
@@ -303,17 +305,19 @@ inline constexpr std::uint32_t kSharedWindow = 1024;  // the first shared addres
 inline constexpr std::uint32_t kInFlightBits = 0x7fc5a5a5;
 
 // mbarrier.cpp
+std::string title(const MBarrier& barrier);
 MBarrier& find_barrier(Cta& cta, std::uint32_t offset, bool remote, const Location& at);
 void complete_bytes(Cta& cta, MBarrier& barrier, int bytes, std::uint32_t site);
 std::uint32_t barrier_copy_time(const Cta& cta, const MBarrier& barrier);
 
 // memory.cpp
-Cta& remote_cta(int rank, const Location& at);  // of this cluster; remembers that it was reached into
+// Of this cluster. Remembers that it was reached into, unless by a copy, which is over when a barrier there has counted it.
+Cta& remote_cta(int rank, bool by_copy, const Location& at);
 struct Place {
   Cta* cta;
   SharedAddress address;
 };
-Place place_of(ClusterAddress address, const Location& at);
+Place place_of(ClusterAddress address, bool by_copy, const Location& at);
 // The bytes behind a shared address, which must all lie inside the CTA's memory.
 std::byte* shared_bytes(Cta& cta, SharedAddress address, std::size_t bytes, std::size_t alignment, const char* what, const Location& at);
 void report(const ShadowMemory::Verdict& verdict, const char* what, SharedAddress address, const Location& at);

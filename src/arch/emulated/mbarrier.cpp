@@ -8,17 +8,15 @@ constexpr std::int64_t kMostBytes = (1 << 20) - 1;  // PTX ISA, "Tracking asynch
 
 Machine& machine() { return Machine::here(); }
 
-std::string title(const MBarrier& b) {
-  return b.name != nullptr ? std::string(b.name) + "[" + std::to_string(b.index) + "]" : "barrier " + std::to_string(b.number);
-}
-
 std::string state(const MBarrier& b) {
   return title(b) + ", in its phase " + std::to_string(b.phase) + " with " + std::to_string(b.expected - b.pending) + " of " +
          std::to_string(b.expected) + " arrivals and " + std::to_string(b.bytes) + " bytes to come";
 }
 
-void complete_if_done(Cta& cta, MBarrier& b) {
-  if (b.pending > 0 || b.bytes != 0) return;
+// True, and the next phase begins, when all is in.
+bool complete_if_done(Cta& cta, MBarrier& b) {
+  if (b.pending > 0 || b.bytes != 0) return true;
+  if (b.copies > 0) return false;
   Machine& m = machine();
   ++b.phase;
   b.pending = b.expected;
@@ -27,6 +25,12 @@ void complete_if_done(Cta& cta, MBarrier& b) {
   b.gathering.order(copies) = b.gathering.visible(copies) = barrier_copy_time(cta, b) - 1;
   b.published = b.gathering;
   m.wake_all(b.waiters);
+  return true;
+}
+
+std::string too_few_bytes(const MBarrier& b) {
+  return "ends a phase of " + title(b) + " while " + std::to_string(b.copies) +
+         " more copies that it counts are under way: fewer bytes were expected than they bring";
 }
 
 void arrive(Cta& cta, MBarrier& b, int bytes, bool releases, const Location& at) {
@@ -38,10 +42,14 @@ void arrive(Cta& cta, MBarrier& b, int bytes, bool releases, const Location& at)
   if (b.pending == 0 && b.bytes < 0)
     m.fail(at, "completes the arrivals of " + title(b) + ", but " + std::to_string(-b.bytes) +
                    " more bytes have come than were expected: on a GPU its phase never ends");
-  complete_if_done(cta, b);
+  if (!complete_if_done(cta, b)) m.fail(at, too_few_bytes(b));
 }
 
 }  // namespace
+
+std::string title(const MBarrier& b) {
+  return b.name != nullptr ? std::string(b.name) + "[" + std::to_string(b.index) + "]" : "barrier " + std::to_string(b.number);
+}
 
 // Copies that a barrier's phase n counts happen at time n + 1 of its agent, whatever CTA had the place before.
 std::uint32_t barrier_copy_time(const Cta& cta, const MBarrier& b) {
@@ -66,11 +74,12 @@ MBarrier& find_barrier(Cta& cta, std::uint32_t offset, bool remote, const Locati
 
 void complete_bytes(Cta& cta, MBarrier& b, int bytes, std::uint32_t site) {
   b.bytes -= bytes;
+  --b.copies;
   if (b.bytes < -kMostBytes) machine().fail_at(site, "brings more bytes than " + state(b) + " can count");
   if (b.pending == 0 && b.bytes < 0)
     machine().fail_at(
         site, "brings " + std::to_string(-b.bytes) + " bytes more than were expected to " + title(b) + ": on a GPU its phase never ends");
-  complete_if_done(cta, b);
+  if (!complete_if_done(cta, b)) machine().fail_at(site, too_few_bytes(b));
 }
 
 void barrier_init(Barrier* barrier, int arrivals, const Location& at) {
@@ -108,7 +117,7 @@ void barrier_arrive(Barrier* barrier, int expect_bytes, const Location& at) {
 
 void barrier_arrive_in_cluster(Barrier* barrier, int cta, bool releases, const Location& at) {
   Machine& m = machine();
-  Cta& target = remote_cta(cta, at);
+  Cta& target = remote_cta(cta, false, at);
   arrive(target, find_barrier(target, shared_address(barrier), &target != m.thread().cta, at), 0, releases, at);
   m.maybe_yield();
 }

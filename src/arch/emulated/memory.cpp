@@ -72,7 +72,7 @@ void load_shared(SharedAddress address, void* to, int bytes, const Location& at)
   read_shared(*machine().thread().cta, address, to, static_cast<std::size_t>(bytes), at);
 }
 
-Cta& remote_cta(int rank, const Location& at) {
+Cta& remote_cta(int rank, bool by_copy, const Location& at) {
   Machine& m = machine();
   Thread& me = m.thread();
   if (rank < 0 || rank >= m.launch().ctas_per_cluster)
@@ -80,7 +80,7 @@ Cta& remote_cta(int rank, const Location& at) {
   Cta& target = *me.cta->cluster->ctas[static_cast<std::size_t>(rank)];
   if (&target == me.cta) return target;
   if (target.unfinished == 0) m.fail(at, "reaches into the shared memory of CTA " + std::to_string(rank) + ", which has ended");
-  target.remote_accesses[me.warp->agent] = m.access(*me.warp, m.site(at, "access"));
+  if (!by_copy) target.remote_accesses[me.warp->agent] = m.access(*me.warp, m.site(at, "access"));
   return target;
 }
 
@@ -90,13 +90,13 @@ constexpr int kRankShift = 24;
 
 ClusterAddress in_cta(SharedAddress address, int cta) { return ClusterAddress{static_cast<std::uint32_t>(cta) << kRankShift | address}; }
 
-Place place_of(ClusterAddress address, const Location& at) {
+Place place_of(ClusterAddress address, bool by_copy, const Location& at) {
   const auto bits = static_cast<std::uint32_t>(address);
-  return {&remote_cta(static_cast<int>(bits >> kRankShift), at), bits & ((1u << kRankShift) - 1)};
+  return {&remote_cta(static_cast<int>(bits >> kRankShift), by_copy, at), bits & ((1u << kRankShift) - 1)};
 }
 
 void load_cluster(ClusterAddress address, void* to, int bytes, const Location& at) {
-  const Place place = place_of(address, at);
+  const Place place = place_of(address, false, at);
   read_shared(*place.cta, place.address, to, static_cast<std::size_t>(bytes), at);
 }
 

@@ -28,7 +28,7 @@ class ShadowMemory {
   // An access to bytes [offset, offset + bytes) by somebody who knows `actor`, checked against those before. `must_be_written`: reading
   // what nobody has written is wrong, too.
   Verdict check_read(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes, bool must_be_written) const;
-  Verdict check_write(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes) const;
+  Verdict check_write(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes, bool adds = false) const;
   // And remembered for those after.
   void note_read(const Clock& actor, const Epoch& who, std::size_t offset, std::size_t bytes);
   void note_write(const Epoch& who, std::size_t offset, std::size_t bytes);
@@ -39,12 +39,16 @@ class ShadowMemory {
  private:
   static std::uint16_t mask(std::size_t cell, std::size_t offset, std::size_t bytes);
 
+  struct Reader {
+    Epoch who;
+    std::uint16_t bytes = 0;
+  };
   struct Cell {
     Epoch write;
     std::uint16_t bytes_written = 0;  // since others wrote
     bool reserved = false;
     std::uint8_t readers = 0;
-    std::array<Epoch, 4> reader;
+    std::array<Reader, 4> reader;
   };
   std::vector<Cell> cells_;
 };

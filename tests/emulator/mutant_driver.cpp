@@ -1,0 +1,44 @@
+// Runs one kernel on the emulated machine over seeds, for planted_bugs_test.py: linked with the object of a changed kernel, which
+// stands in for the one in libsluice.a. Prints what is wrong with the first run that is, and ends with 1; or ends with 0.
+//
+//   mutant_driver KERNEL_NAME M N K BATCH TYPE_D BETA OFFSET SEEDS
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "placed_operands.hpp"
+
+int main(int argc, char** argv) {
+  using namespace sluice;
+  if (argc != 10) return 2;
+  gpu_tests::GemmCase gemm_case{.what = "mutant"};
+  gemm_case.problem.m = std::atoi(argv[2]);
+  gemm_case.problem.n = std::atoi(argv[3]);
+  gemm_case.problem.k = std::atoi(argv[4]);
+  gemm_case.problem.batch = std::atoi(argv[5]);
+  gemm_case.problem.type_d = parse_data_type(argv[6]).value();
+  gemm_case.problem.epilogue.beta = static_cast<float>(std::atof(argv[7]));
+  gemm_case.offset_d_elems = std::atoi(argv[8]);
+  gemm_case.exactness = bench::Exactness::exact;
+  for (const KernelConfig& kernel : kernel_list()) {
+    if (name(kernel) != argv[1]) continue;
+    PlanOptions options;
+    options.kernel_name = argv[1];
+    const Result<Plan> plan = sluice::plan(gpu_tests::problem_for(kernel, gemm_case), find_device("h10").value(), options);
+    if (!plan) return std::printf("no plan: %s\n", plan.error().message.c_str()), 2;
+    test::PlacedOperands operands(plan->problem, gemm_case, 1);
+    for (int seed = 0; seed < std::atoi(argv[9]); ++seed) {
+      constexpr std::array kAll = {Asynchrony::lazy, Asynchrony::mixed, Asynchrony::eager};
+      operands.poison();
+      const Status status =
+          run_on_emulator(*plan, operands.arguments(),
+                          {.seed = static_cast<std::uint64_t>(seed), .asynchrony = kAll[static_cast<std::size_t>(seed) % kAll.size()]});
+      const std::string wrong = status ? operands.judge() : status.error().message;
+      if (wrong.empty()) continue;
+      std::printf("%s%s\n", status ? "wrong result: " : "", wrong.c_str());
+      return 1;
+    }
+    return 0;
+  }
+  return std::printf("no kernel %s in the list\n", argv[1]), 2;
+}

@@ -1,0 +1,97 @@
+#include "placed_operands.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+namespace sluice::test {
+namespace {
+
+constexpr unsigned char kPoison = 0xff;  // NaN in every format
+
+std::int64_t bias_elems(const GemmProblem& p) { return p.epilogue.bias == Bias::none ? 0 : p.epilogue.bias == Bias::per_row ? p.m : p.n; }
+
+}  // namespace
+
+GuardedMemory::GuardedMemory(DataType type, std::int64_t span_elems, int offset_elems)
+    : type_(type),
+      offset_bytes_(offset_elems * size_bytes(type)),
+      bytes_(2 * kGuardBytes + 256 + static_cast<std::size_t>(offset_bytes_ + span_elems * size_bytes(type)), kPoison) {}
+
+unsigned char* GuardedMemory::start() {
+  unsigned char* const after_guard = bytes_.data() + kGuardBytes;
+  return after_guard + (256 - reinterpret_cast<std::uintptr_t>(after_guard) % 256) % 256 + offset_bytes_;
+}
+
+void GuardedMemory::set(std::int64_t index, double value) {
+  const auto rounded = static_cast<float>(value);
+  const std::uint16_t bits = type_ == DataType::bf16 ? to_bf16_bits(rounded) : to_fp16_bits(rounded);
+  if (type_ == DataType::fp32)
+    std::memcpy(start() + index * 4, &rounded, 4);
+  else
+    std::memcpy(start() + index * 2, &bits, 2);
+}
+
+PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::GemmCase& gemm_case, std::uint64_t seed)
+    : problem_(problem),
+      c_place_(gemm_case.c),
+      exact_(gemm_case.exactness == bench::Exactness::exact),
+      a_(problem.type_ab, gpu_tests::span_a(problem), gemm_case.offset_a_elems),
+      b_(problem.type_ab, gpu_tests::span_b(problem), gemm_case.offset_b_elems),
+      c_(problem.type_d, problem.epilogue.beta != 0 ? gpu_tests::span_c(problem) : 0, gemm_case.offset_d_elems),
+      d_(problem.type_d, gpu_tests::span_d(problem), gemm_case.offset_d_elems),
+      bias_(problem.type_d, bias_elems(problem), gemm_case.offset_d_elems) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  std::normal_distribution<double> normal;
+  // Elements alone: what lies between them stays NaN, so that a read of it shows.
+  const auto fill = [&](GuardedMemory& memory, std::int64_t vectors, std::int64_t length, std::int64_t leading, std::int64_t batch_stride) {
+    const std::int64_t batch = batch_stride == 0 ? std::min<std::int64_t>(problem.batch, 1) : problem.batch;
+    for (std::int64_t z = 0; z < batch; ++z)
+      for (std::int64_t v = 0; v < vectors; ++v)
+        for (std::int64_t i = 0; i < length; ++i)
+          memory.set(z * batch_stride + v * leading + i, exact_ ? static_cast<int>(random() % 7) - 3 : normal(random));
+  };
+  const bool a_rows = problem.layout_a == Layout::row_major, b_rows = problem.layout_b == Layout::row_major;
+  fill(a_, a_rows ? problem.m : problem.k, a_rows ? problem.k : problem.m, problem.lda, problem.batch_stride_a);
+  fill(b_, b_rows ? problem.k : problem.n, b_rows ? problem.n : problem.k, problem.ldb, problem.batch_stride_b);
+  if (problem.epilogue.beta != 0) fill(c_, problem.m, problem.n, problem.ldc, problem.batch_stride_c);
+  fill(bias_, bias_elems(problem) > 0 ? 1 : 0, bias_elems(problem), 0, 0);
+  if (!gemm_case.null_inputs) {
+    arguments_.a = a_.data();
+    arguments_.b = b_.data();
+  }
+  arguments_.d = d_.data();
+  if (problem.epilogue.bias != Bias::none) arguments_.bias = bias_.data();
+  if (problem.epilogue.beta != 0) arguments_.c = c_place_ == gpu_tests::CPlace::is_d ? d_.data() : c_.data();
+}
+
+void PlacedOperands::poison() {
+  d_.fill(kPoison);
+  if (c_place_ == gpu_tests::CPlace::is_d && problem_.epilogue.beta != 0)
+    std::memcpy(d_.data(), c_.data(), static_cast<std::size_t>(gpu_tests::span_d(problem_) * size_bytes(problem_.type_d)));
+  d_before_ = d_.bytes();
+}
+
+// Guards, gaps behind rows and between matrices.
+std::string PlacedOperands::outside_of_d() {
+  std::vector<unsigned char> expected = d_before_;
+  const int size = size_bytes(problem_.type_d);
+  for (std::int64_t z = 0; z < problem_.batch; ++z)
+    for (std::int64_t row = 0; row < problem_.m; ++row) {
+      const std::int64_t at = d_.first_byte() + (z * problem_.batch_stride_d + row * problem_.ldd) * size;
+      std::copy_n(d_.bytes().begin() + at, problem_.n * size, expected.begin() + at);
+    }
+  const auto [got, wanted] = std::mismatch(d_.bytes().begin(), d_.bytes().end(), expected.begin());
+  if (got == d_.bytes().end()) return "";
+  return "byte " + std::to_string(got - d_.bytes().begin() - d_.first_byte()) + " from the start of D, outside of it, was overwritten";
+}
+
+std::string PlacedOperands::judge() {
+  if (std::string outside = outside_of_d(); !outside.empty()) return outside;
+  const Result<VerifyReport> report = verify(problem_, arguments_, problem_.epilogue.beta != 0 ? c_.data() : nullptr);
+  if (!report) return report.error().message;
+  if (!report->ok()) return to_string(*report);  // for integers the bound is zero
+  return "";
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,148 @@
+"""The bugs: what is changed in the kernels' source, in which kernel it matters, and how the emulator must put it."""
+import dataclasses
+
+# What SLUICE_KERNEL gets in core/kernel_list.def, the kernel's name, and a problem that fills its ring several times over:
+# m, n, k, batch, type of D, beta, offset of D in elements.
+KERNELS = {
+    "plain": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0"),
+    "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1"),
+    "one_tile": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 200 1 bf16 0 0"),
+    "cluster": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 200 1000 1 bf16 0 0"),
+    "pingpong": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 296 520 1 bf16 0 0"),
+    "threads": ("cooperative, columns_of_b, threads, 64, 64, 64, 1, 1, 1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign", "150 136 600 1 bf16 0 0"),
+    "two_consumers": ("cooperative, rows_of_a, tma, 128, 128, 64, 2, 1, 1", "bf16_rc_coop_128x128x64_c2x1", "300 264 520 1 fp32 0 0"),
+}
+
+PIPELINE = "kernel/pipeline.cuh"
+KERNEL = "kernel/gemm_kernel.cuh"
+TMA = "kernel/mainloop/tma_producer.cuh"
+THREADS = "kernel/mainloop/thread_producer.cuh"
+CONSUMER = "kernel/mainloop/wgmma_consumer.cuh"
+OPERAND = "kernel/mainloop/operand_tile.cuh"
+STORE = "kernel/epilogue/store_tile.cuh"
+
+
+@dataclasses.dataclass
+class Bug:
+    name: str
+    kernel: str  # of KERNELS
+    file: str
+    changes: list  # of (text that stands in the file exactly once, text instead)
+    message: str  # regular expression; . matches line ends
+
+
+def at(file):
+    return file.replace(".", r"\.") + r":\d+"
+
+
+def deadlock(*who):
+    return "deadlock: nobody can go on" + "".join(f"(?=.*{each})" for each in who)
+
+
+BUGS = [
+    Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring.wait_empty(at);\n", "")],
+        rf"producer warp 0 .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
+    Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring.wait_full(at);\n", "")],
+        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads (what a copy is still filling: no wait for its full barrier lies between"
+        rf".*copy started by .*producer warp 0 at .*{at(TMA)}|shared memory that nobody has written)"),
+    Bug("too_few_bytes_expected", "plain", TMA, [("Ring::kLayout.stage_bytes);", "operand_bytes_p(config));")],
+        rf"ends a phase of full\[\d+\] while \d+ more copies that it counts are under way: fewer bytes were expected than they bring|"
+        rf"\d+ bytes more than were expected to full\[\d+\]|\d+ more bytes have come than were expected"),
+    Bug("too_many_bytes_expected", "plain", TMA, [("Ring::kLayout.stage_bytes);", "Ring::kLayout.stage_bytes + 16);")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 1 of 1 arrivals and 16 bytes to come")),
+    Bug("waits_for_the_wrong_phase", "plain", PIPELINE, [("at.parity ^ 1)", "at.parity)")],
+        deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for the end of a phase of parity 0 of empty\[0\], in its phase 0",
+                 rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[0\]")),
+    Bug("parity_never_turns", "plain", PIPELINE, [("      stage = 0;\n      parity ^= 1;\n", "      stage = 0;\n")],
+        rf"producer warp 0 .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)|"
+        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads|waits for the end of a phase of parity [01] of (full|empty)\[0\]"),
+    Bug("stage_released_while_it_is_read", "plain", CONSUMER,
+        [("      if (k_tile > 0) ring.release(previous);\n", "      ring.release(at);\n"), ("    if (k_tiles > 0) ring.release(previous);\n", "")],
+        rf"producer warp 0 .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer 0 .*{at(CONSUMER)}|"
+        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads what a copy is still filling.*copy started by .*producer warp 0 at .*{at(TMA)}"),
+    Bug("stage_released_in_the_same_turn", "pingpong", CONSUMER, [("      arch::wgmma_wait<1>();\n", "")],
+        rf"producer warp 0 .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer [01] .*{at(CONSUMER)}"),
+    Bug("no_wgmma_wait_before_the_epilogue", "one_tile", CONSUMER, [("    arch::wgmma_wait<0>();\n", "")],
+        rf"consumer 0 .*{at(STORE)} uses an accumulator while wgmma still work on it: no wgmma_wait lies between|"
+        rf"consumer 0 .*kernel/epilogue/elements\.cuh:\d+ uses an accumulator while wgmma still work on it"),
+    Bug("no_wgmma_fence", "plain", CONSUMER, [("      arch::wgmma_fence();\n", "")],
+        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma on registers that it has written since its last wgmma_fence"),
+    Bug("accumulators_touched_in_flight", "plain", CONSUMER,
+        [("      arch::wgmma_commit();\n", "      arch::wgmma_commit();\n      sums.values[0][0] = 0.0f;\n")],
+        rf"consumer 0 .*{at(CONSUMER)} finds that an accumulator was written while wgmma still worked on it"),
+    Bug("no_proxy_fence_after_ordinary_stores_of_operands", "threads", THREADS, [("      arch::fence_shared_for_async();", "      ;")],
+        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads through the asynchronous proxy what ordinary stores have written, without a "
+        rf"proxy fence by the writer.*store by .*producer warp \d at .*{at(THREADS)}"),
+    Bug("no_wait_for_an_empty_stage_by_threads", "threads", THREADS, [("      ring.wait_empty(at);\n", "")],
+        # The full barriers run ahead of the consumers: they wait for a phase that is over, and no producer waits for anything.
+        rf"producer warp \d .*{at(THREADS)} overwrites what another is still (reading|writing)|"
+        rf"deadlock: (?=.*consumer 0 warp \d at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d+\], in its phase [1-9]\d* with 0 of 128)(?!.*producer)"),
+    Bug("no_proxy_fence_before_the_store", "plain", STORE, [("      arch::fence_shared_for_async();\n", "")],
+        rf"consumer 0 warp 4 .*{at(STORE)} starts a copy that reads through the asynchronous proxy what ordinary stores have written"),
+    Bug("staging_buffer_used_again_before_it_was_read", "plain", STORE,
+        [("      if (is_storing_thread()) arch::bulk_wait_read<kBuffers - 1>();", "      ")],
+        rf"consumer 0 .*{at(STORE)} overwrites what another is still reading.*copy started by .*consumer 0 warp 4 at .*{at(STORE)}"),
+    Bug("staging_buffer_awaited_one_group_too_late", "plain", STORE, [("bulk_wait_read<kBuffers - 1>", "bulk_wait_read<kBuffers>")],
+        rf"consumer 0 .*{at(STORE)} overwrites what another is still reading.*copy started by .*consumer 0 warp 4 at .*{at(STORE)}"),
+    Bug("others_not_told_that_the_buffer_is_free", "plain", STORE,
+        [("// the buffer's last box has left\n      sync_warpgroup();\n", "\n")],
+        rf"consumer 0 .*{at(STORE)} overwrites what another is still reading.*copy started by .*consumer 0 warp 4 at .*{at(STORE)}"),
+    Bug("ends_while_the_copy_engine_reads", "plain", STORE, [("    if (is_storing_thread()) arch::bulk_wait_read<0>();\n", "")],
+        r"consumer 0 warp 4 ends without having waited until the copy engine has read its shared memory|is still under way when CTA 0"),
+    Bug("no_sync_before_the_store", "plain", STORE,
+        [("      arch::fence_shared_for_async();\n      sync_warpgroup();\n", "      arch::fence_shared_for_async();\n")],
+        rf"consumer 0 warp 4 .*{at(STORE)} starts a copy that reads (what another thread is writing: no synchronisation|shared memory that nobody)"),
+    Bug("wrong_swizzle", "plain", STORE, [("(packet ^ (row / kRowsPerLine % kPackets)) * 16", "packet * 16")],
+        r"wrong result: .*outside the bound"),
+    Bug("one_k_tile_too_few_loaded", "plain", TMA, [("k_tile < tile.k_end;", "k_tile < tile.k_end - 1;")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[\d+\], in its phase \d+ with 0 of 1 arrivals",
+                 r"at work tile \(m \d, n \d, group 0, k-tiles 0 to 8\)")),
+    Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block, tile.k_end - tile.k_begin, [&]", "first_block, tile.k_end - tile.k_begin - 1, [&]")],
+        deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for [^\n]* empty\[\d+\]") + r"|wrong result: .*outside the bound"),
+    Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("first_p, k_tile * config.tile_k, batch_p", "first_p, (k_tile ^ 1) * config.tile_k, batch_p")],
+        r"wrong result: "),
+    Bug("wrong_multicast_mask", "cluster", TMA, [("kWholeCluster = (1u << sharers) - 1", "kWholeCluster = 1u << (sharers - 1)")],
+        deadlock(rf"CTA 0 consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 1 of 1 arrivals and \d+ bytes to come")
+        + r"|(fewer bytes were expected than they bring|bytes more than were expected|more bytes have come than were expected|overwrites what another is still)"),
+    Bug("slices_swapped", "cluster", TMA, [("slice * Tile::kSliceBytes;", "(Tile::kSharers - 1 - slice) * Tile::kSliceBytes;")],
+        r"wrong result: "),
+    Bug("leaves_the_cluster_too_early", "cluster", KERNEL,
+        [("      arch::cluster_arrive_relaxed();\n      arch::cluster_wait();\n    }\n  }\n\n private:", "    }\n  }\n\n private:")],
+        rf"{at(PIPELINE)} reaches into the shared memory of CTA [01]( of cluster \d, which ends without knowing that this is over|, which has ended)|"
+        r"is still under way when CTA [01]"),
+    Bug("starts_without_the_cluster", "cluster", KERNEL,
+        [("  // what init() wrote, its own fence has made visible\n      arch::cluster_arrive_relaxed();\n      arch::cluster_wait();\n",
+          "\n      arch::sync_cta();\n")],
+        rf"uses (full|empty|barrier \d+)\S* without knowing that it is initialised: no barrier of the CTA or cluster lies between|"
+        r"uses a barrier that was never initialised"),
+    Bug("barriers_not_fenced", "cluster", KERNEL, [("      arch::fence_barrier_init();\n", "")],
+        rf"producer warp 0 .*{at(TMA)} uses full\[0\] from another CTA or with the copy engine, and no fence_barrier_init has followed|"
+        rf"{at(PIPELINE)} uses (full|empty)\[0\] from another CTA or with the copy engine, and no fence_barrier_init has followed"),
+    Bug("one_arrival_too_many_expected", "cluster", PIPELINE,
+        [("kWarpsPerWarpgroup * cluster_size(config);", "kWarpsPerWarpgroup * cluster_size(config) + 1;")],
+        deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for [^\n]*empty\[0\], in its phase 0 with 8 of 9 arrivals")),
+    Bug("too_few_arrivals_expected", "two_consumers", PIPELINE,
+        [("kWarpsPerWarpgroup * cluster_size(config);", "kWarpsPerWarpgroup * cluster_size(config) / 2;")],
+        rf"producer warp 0 .*{at(TMA)} (starts a copy that overwrites what another is still reading|arrives once more than expected)"),
+    Bug("released_in_its_own_cta_only", "cluster", PIPELINE,
+        [("if (lane < cluster_size(config)) arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], lane);",
+          "if (lane == 0) arch::barrier_arrive(&empty_[at.stage]);")],
+        deadlock(rf"CTA 0 producer warp 0 at [^\n]*{at(PIPELINE)} waits for [^\n]*empty\[0\], in its phase 0 with 4 of 8 arrivals")),
+    Bug("named_barrier_of_the_wrong_count", "plain", STORE,
+        [("named_barrier_sync(barrier_id_, kWarpgroupThreads)", "named_barrier_sync(barrier_id_, 2 * kWarpgroupThreads)")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(STORE)} waits for named barrier 1 \(128 of 256 threads are there\)")),
+    Bug("named_barrier_shared_by_both_consumers", "two_consumers", STORE, [("barrier_id_(kFirstBarrier + warpgroup)", "barrier_id_(kFirstBarrier)")],
+        rf"consumer [01] warp \d+ .*{at(STORE)} (overwrites what another is still reading|starts a copy that reads)"),
+    Bug("turn_not_given", "pingpong", KERNEL, [("          if (kPingpong && next.peers > 0) give_turn(1 - warpgroup);\n", "")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256|consumer 1",
+                 rf"consumer 1 warp 8 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256 threads are there\)")),
+    Bug("global_memory_before_the_predecessor_has_finished", "plain", KERNEL, [("    arch::wait_for_predecessor();  // nothing in", "    // nothing in")],
+        rf"producer warp 0 .*{at(TMA)} reads [AB] before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("wrong_stride_in_a_descriptor", "plain", OPERAND, [("(tile, kBlockBytes, kEightRowsBytes)", "(tile, kBlockBytes, 2 * kEightRowsBytes)")],
+        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads|wrong result: "),
+    Bug("stores_rows_that_are_not_there", "elementwise", STORE, [("at.m + row >= params_.m || ", "")],
+        r"consumer 0 .*kernel/epilogue/elements\.cuh:\d+ (writes \d+ bytes of global memory outside every operand|writes into \w+, which is an input)"),
+    Bug("staging_read_before_all_have_written", "elementwise", STORE,
+        [("      arch::fence_shared_for_async();\n      sync_warpgroup();\n", "      arch::fence_shared_for_async();\n")],
+        rf"consumer 0 .*{at(STORE)} reads (what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
+]
