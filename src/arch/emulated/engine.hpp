@@ -3,13 +3,24 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 
 #include "arch/types.hpp"
 
 namespace sluice::arch::emulated {
 
-using Location = std::source_location;
+// Where a call stands, as std::source_location says it; clang 14 does not understand that of libstdc++ 12.
+class Location {
+ public:
+  static constexpr Location current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) { return {file, line}; }
+  constexpr Location() = default;
+  constexpr const char* file_name() const { return file_; }
+  constexpr unsigned line() const { return line_; }
+
+ private:
+  constexpr Location(const char* file, unsigned line) : file_(file), line_(line) {}
+  const char* file_ = "";
+  unsigned line_ = 0;
+};
 
 // threads.cpp: who am I, warps, barriers of threads
 int thread_in_cta();
