@@ -55,6 +55,7 @@ struct KernelResources {
   int stages = 0;  // of the ring of k-tiles in shared memory
   int shared_memory_bytes = 0;
   int threads = 0;
+  bool joins_pieces = false;  // can compute tiles in pieces: split-K, stream-K, hybrid
 
   bool operator==(const KernelResources&) const = default;
 };

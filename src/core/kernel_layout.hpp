@@ -55,6 +55,9 @@ constexpr int blocks_per_warpgroup(const KernelConfig& c) {
 }
 constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per_warpgroup(c) * tile_q(c) / 2; }
 
+// Whether the kernel can compute tiles in pieces: bringing them together takes registers that the largest accumulators do not leave.
+constexpr bool joins_pieces(const KernelConfig& c) { return accumulators_per_thread(c) <= 160; }
+
 constexpr int largest_power_of_two_divisor(int value, int limit) {
   int width = limit;
   while (value % width != 0) width /= 2;

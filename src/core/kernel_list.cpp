@@ -23,7 +23,10 @@ std::string name(const KernelConfig& config) {
 
 KernelResources resources(const KernelConfig& config) {
   const SharedMemoryLayout layout = shared_memory_layout(config);
-  return {.stages = layout.stages, .shared_memory_bytes = layout.total_bytes, .threads = threads_per_cta(config)};
+  return {.stages = layout.stages,
+          .shared_memory_bytes = layout.total_bytes,
+          .threads = threads_per_cta(config),
+          .joins_pieces = joins_pieces(config)};
 }
 
 const std::vector<KernelConfig>& kernel_list() {

@@ -25,7 +25,8 @@ struct RegisterSplit {
   int consumer;
 };
 constexpr RegisterSplit register_split(const KernelConfig& config) {
-  return config.load == LoadPath::tma ? RegisterSplit{40, 232} : RegisterSplit{72, 216};  // 3 x 168 in all
+  if (config.load == LoadPath::threads) return {72, 216};  // 3 x 168 in all, as the others
+  return joins_pieces(config) ? RegisterSplit{56, 224} : RegisterSplit{40, 232};
 }
 
 template <KernelConfig config, class Producer>
@@ -122,8 +123,12 @@ class GemmKernel {
     arch::wait_for_predecessor();  // nothing in global memory is touched before this
     SLUICE_NO_UNROLL
     for (;;) {
-      const WorkTile tile = Producer::kAlone ? work_.take_alone(work_at) : work_.take(work_at);
+      const WorkTile tile = work_.read(work_at);
       if (tile.peers == 0) break;
+      if constexpr (Producer::kAlone)
+        work_.release_alone(work_at);
+      else
+        work_.release(work_at);
       arch::note_work(tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end);
       const int first_m = tile.tile_m * config.tile_m, first_n = tile.tile_n * config.tile_n;
       Producer::load(params_.mainloop, ring_, at, swapped(config) ? first_n : first_m, swapped(config) ? first_m : first_n, tile);
@@ -135,36 +140,40 @@ class GemmKernel {
     const int first_block = kPingpong ? 0 : warpgroup * blocks_per_warpgroup(config);
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
     TileStore<config> output(params_.epilogue, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block);
-    const PartialSums<config> pieces(params_, warpgroup, TileStore<config>::kFirstBarrier + warpgroup);
     typename Ring::Position at;
     typename Work::Position work_at;
     arch::wait_for_predecessor();
-    WorkTile tile = work_.take(work_at);
     SLUICE_NO_UNROLL
-    for (int n = 0; tile.peers > 0; ++n) {
-      WorkTile next;
-      if (!kPingpong || n % 2 == warpgroup) {
-        arch::note_work(tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end);
-        if (kPingpong && n > 0) wait_for_turn(warpgroup);
-        Accumulators<config> sums;
-        WgmmaConsumer<config>::multiply(sums, ring_, at, first_block, tile.k_end - tile.k_begin, [&] {
-          next = work_.take(work_at);
-          if (kPingpong && next.peers > 0) give_turn(1 - warpgroup);
-        });
-        finish(sums, tile, pieces, output);
-      } else {
-        at.advance(tile.k_end - tile.k_begin);
-        next = work_.take(work_at);
+    for (int n = 0;; ++n) {
+      const WorkTile ahead = work_.read(work_at);
+      if (ahead.peers == 0) break;
+      const int k_tiles = ahead.k_end - ahead.k_begin;
+      if (kPingpong && n % 2 != warpgroup) {
+        at.advance(k_tiles);
+        work_.release(work_at);
+        continue;
       }
-      tile = next;
+      arch::note_work(ahead.tile_m, ahead.tile_n, ahead.group, ahead.k_begin, ahead.k_end);
+      if (kPingpong && n > 0) wait_for_turn(warpgroup);
+      Accumulators<config> sums;
+      WgmmaConsumer<config>::multiply(sums, ring_, at, first_block, k_tiles, [&] {
+        if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
+      });
+      const WorkTile tile = work_.read(work_at);
+      work_.release(work_at);
+      finish(sums, tile, warpgroup, output);
     }
     output.finish();
   }
 
-  static SLUICE_DEVICE void finish(Accumulators<config>& sums, const WorkTile& tile, const PartialSums<config>& pieces,
-                                   TileStore<config>& output) {
-    if (tile.peer + 1 < tile.peers) return pieces.leave(sums, tile);
-    if (tile.peers > 1) pieces.collect(sums, tile);
+  SLUICE_DEVICE void finish(Accumulators<config>& sums, const WorkTile& tile, int warpgroup, TileStore<config>& output) const {
+    if constexpr (joins_pieces(config)) {
+      if (tile.peers > 1) {
+        const PartialSums<config> pieces(params_, warpgroup, TileStore<config>::kFirstBarrier + warpgroup);
+        if (tile.peer + 1 < tile.peers) return pieces.leave(sums, tile);
+        pieces.collect(sums, tile);
+      }
+    }
     output.store(sums, tile);
   }
 

@@ -42,25 +42,7 @@ class WorkRing {
     at.advance();
   }
 
-  // Producers and consumers take every tile: whole warps, or a single thread that alone stands for its warp.
-  SLUICE_DEVICE WorkTile take(Position& at) const {
-    const WorkTile tile = read(at);
-    arch::sync_warp();
-    if (arch::lane() == 0) arch::barrier_arrive(&empty_[at.stage]);
-    at.advance();
-    return tile;
-  }
-  SLUICE_DEVICE WorkTile take_alone(Position& at) const {
-    const WorkTile tile = read(at);
-    arch::barrier_arrive(&empty_[at.stage]);
-    at.advance();
-    return tile;
-  }
-
- private:
-  static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
-  static constexpr int kTakers = producing_warps(config) + kWarpsPerWarpgroup * consumer_warpgroups(config);
-
+  // The tile at hand. It may be read again until it is released: what is not held in registers leaves them to the accumulators.
   SLUICE_DEVICE WorkTile read(const Position& at) const {
     arch::barrier_wait(&full_[at.stage], at.parity);
     const arch::SharedAddress slot = slots_ + at.stage * kWorkSlotBytes;
@@ -78,6 +60,21 @@ class WorkRing {
     tile.peers = number(what[3]);
     return tile;
   }
+
+  // Producers and consumers release every tile: whole warps, or a single thread that alone stands for its warp.
+  SLUICE_DEVICE void release(Position& at) const {
+    arch::sync_warp();
+    if (arch::lane() == 0) arch::barrier_arrive(&empty_[at.stage]);
+    at.advance();
+  }
+  SLUICE_DEVICE void release_alone(Position& at) const {
+    arch::barrier_arrive(&empty_[at.stage]);
+    at.advance();
+  }
+
+ private:
+  static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
+  static constexpr int kTakers = producing_warps(config) + kWarpsPerWarpgroup * consumer_warpgroups(config);
 
   static SLUICE_DEVICE std::uint32_t bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
   static SLUICE_DEVICE std::int32_t number(std::uint32_t x) { return static_cast<std::int32_t>(x); }

@@ -145,6 +145,8 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
 }  // namespace
 
 Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* workspace, EncodeTensorMap encode) {
+  if (split_tile_count(plan.scheduler) > 0 && !joins_pieces(plan.kernel))
+    return Error{ErrorCode::unsupported, "the plan cuts tiles, which " + name(plan.kernel) + " cannot bring together; plan again"};
   if (plan.workspace_bytes < workspace_bytes(plan.scheduler, plan.kernel))
     return Error{ErrorCode::invalid_argument, "the plan asks for " + std::to_string(plan.workspace_bytes) +
                                                   " bytes of workspace, its schedule needs " +

@@ -116,6 +116,10 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
   // Checked apart, since the number of items would overflow.
   if (static_cast<std::int64_t>(cluster_tiles(s)) * s.splits > kMostItems) return check_scheduler(s, 1);
   if (static_cast<std::int64_t>(s.stream_k_tiles) * s.k_tiles > kMostStreamKTiles) return check_scheduler(s, s.stream_k_ranges);
+  if (split_tile_count(s) > 0 && !joins_pieces(kernel))
+    return Error{ErrorCode::unsupported, name(kernel) + " cannot compute tiles in pieces: its " +
+                                             std::to_string(accumulators_per_thread(kernel)) +
+                                             " accumulators a thread leave no registers for it; take a smaller tile, or whole tiles"};
   if (flag_count(s, kernel) > kMostFlags)
     return Error{ErrorCode::too_large, "the " + std::to_string(split_tile_count(s)) + " tiles in pieces of " + name(kernel) + " need " +
                                            std::to_string(flag_count(s, kernel)) + " flags; the workspace has " +
@@ -131,7 +135,7 @@ void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, con
                        std::vector<SchedulerParams>& all) {
   const std::int32_t slots = clusters_that_fit(device, kernel), tiles = cluster_tiles(whole);
   const std::int32_t least = std::max(1, kLeastPieceElems / kernel.tile_k), most_pieces = whole.k_tiles / least;
-  if (most_pieces < 2 || kernel.load == LoadPath::threads) return;
+  if (most_pieces < 2 || kernel.load == LoadPath::threads || !joins_pieces(kernel)) return;
   const auto add = [&](SchedulerKind kind, std::int32_t splits) {
     SchedulerParams s = whole;
     s.kind = kind;

@@ -85,6 +85,32 @@ void add_epilogues(std::vector<GemmCase>& cases, int index) {
   }
 }
 
+// Tiles in pieces, and items drawn from a counter: two of the ways for each kernel, all of them over neighbouring kernels.
+void add_pieces(std::vector<GemmCase>& cases, const KernelConfig& kernel, int index) {
+  const std::int64_t cm = kernel.tile_m * kernel.cluster_m, cn = kernel.tile_n * kernel.cluster_n;
+  struct Way {
+    SchedulerKind kind;
+    WorkClaim claim;
+    std::int64_t m, n, k_tiles;
+    int splits = 0;
+  };
+  using enum SchedulerKind;
+  const std::array ways = {Way{split_k, WorkClaim::fixed, cm, cn + 8, 5, 3},     Way{stream_k, WorkClaim::fixed, cm + 1, 2 * cn, 5},
+                           Way{hybrid, WorkClaim::ticket, 2 * cm - 1, 3 * cn, 3}, Way{split_k, WorkClaim::ticket, cm + 1, cn, 4, 4},
+                           Way{stream_k, WorkClaim::ticket, cm, cn - 1, 7},       Way{data_parallel, WorkClaim::ticket, cm + 1, 3 * cn, 2}};
+  for (int i = 0; i < 2; ++i) {
+    const Way& way = ways[static_cast<std::size_t>((index + 3 * i) % static_cast<int>(ways.size()))];
+    if (way.kind != data_parallel && !resources(kernel).joins_pieces) continue;
+    GemmCase c = sized(to_string(way.kind), way.m, way.n, way.k_tiles * kernel.tile_k - 8);
+    c.options.scheduler = way.kind;
+    c.options.claim = way.claim;
+    c.options.splits = way.splits;
+    c.problem.type_d = turn(index / 6);
+    c.exactness = i == 0 ? kExact : bench::Exactness::bounded;
+    cases.push_back(std::move(c));
+  }
+}
+
 void add_placements(std::vector<GemmCase>& cases, const KernelConfig& kernel, int index) {
   GemmCase batch = sized("batch with gaps", 33, 40, 72);
   batch.problem.batch = 3;
@@ -126,6 +152,7 @@ std::vector<GemmCase> cases_of(const KernelConfig& kernel, int index) {
   add_edges(cases, index);
   add_tiles(cases, kernel, index);
   add_epilogues(cases, index);
+  add_pieces(cases, kernel, index);
   add_placements(cases, kernel, index);
   return cases;
 }

@@ -76,6 +76,28 @@ void add_tiles(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
   cases.push_back(each);
 }
 
+// Tiles in pieces, and items drawn from a counter.
+void add_pieces(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
+  const std::int64_t cm = kernel.tile_m * kernel.cluster_m, cn = kernel.tile_n * kernel.cluster_n;
+  const auto add = [&](GemmCase c, SchedulerKind kind, WorkClaim claim, int splits) {
+    c.options.scheduler = kind;
+    c.options.claim = claim;
+    c.options.splits = splits;
+    c.what = std::string(to_string(kind)) + ", " + to_string(claim);
+    c.problem.type_d = turn(static_cast<int>(cases.size()));
+    c.exactness = cases.size() % 2 == 0 ? bench::Exactness::exact : bench::Exactness::bounded;
+    cases.push_back(std::move(c));
+  };
+  for (const WorkClaim claim : {WorkClaim::fixed, WorkClaim::ticket}) {
+    add(sized("", cm * 9 + 1, cn * 5 / kernel.cluster_m + 8, 648), SchedulerKind::data_parallel, claim, 0);
+    if (!resources(kernel).joins_pieces) continue;
+    for (const int splits : {2, 3, 7}) add(sized("", cm + 1, cn + 9, 2056), SchedulerKind::split_k, claim, splits);
+    add(sized("", cm * 3 - 1, cn * 2 + 1, 1544), SchedulerKind::stream_k, claim, 0);
+    add(sized("", cm * 13 - 1, cn * 11 + 1, 776), SchedulerKind::stream_k, claim, 0);
+    add(sized("", cm * 13 + 3, cn * 17 - 5, 520), SchedulerKind::hybrid, claim, 0);
+  }
+}
+
 void add_epilogues(std::vector<GemmCase>& cases) {
   int count = 0;
   const auto add = [&](const char* what, const Epilogue& epilogue, CPlace c, bench::Exactness exactness) {
@@ -256,6 +278,7 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
   std::vector<GemmCase> cases;
   add_edges(cases, kernel_index);
   add_tiles(cases, kernel);
+  add_pieces(cases, kernel);
   add_epilogues(cases);
   add_nothing_to_multiply(cases);
   add_batches(cases);

@@ -43,7 +43,9 @@ Settings& settings() {
   return all;
 }
 
-GemmHarness::GemmHarness() : check_(stream_) {
+GemmHarness::GemmHarness() : check_(stream_), workspace_(settings().small ? kBufferBytes / 16 : kBufferBytes) {
+  if (const Status s = prepare_workspace(workspace_.data(), workspace_.size_bytes(), stream_); !s)
+    throw bench::DeviceFailure(s.error().message);
   if (settings().small) return;
   for (Memory* memory : {&a_, &b_, &c_, &d_, &bias_})
     memory->buffer = bench::DeviceBuffer(memory == &bias_ ? kBufferBytes / 64 : kBufferBytes);
@@ -111,7 +113,7 @@ void GemmHarness::poison_output(const PlacedCase& placed) {
 }
 
 void GemmHarness::run(const PlacedCase& placed) {
-  const Status status = sluice::run(placed.plan, placed.arguments, nullptr, 0, stream_);
+  const Status status = sluice::run(placed.plan, placed.arguments, workspace_.data(), workspace_.size_bytes(), stream_);
   if (!status) throw DeviceFailure("run: " + status.error().message);
 }
 

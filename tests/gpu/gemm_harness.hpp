@@ -63,6 +63,7 @@ class GemmHarness {
 
   bench::DeviceStream stream_;
   bench::DeviceCheck check_;
+  bench::DeviceBuffer workspace_;
   Memory a_, b_, c_, d_, bias_;
   double worst_ratio_ = 0;
 };

@@ -34,14 +34,15 @@ class PartialSums {
       arch::store_relaxed(flag(tile), 0);
     }
     sync_warpgroup();
+    const float* place = place_of(tile, 0);
+    const std::int64_t step = place_of(tile, 1) - place;
     SLUICE_NO_UNROLL
-    for (int peer = 0; peer < tile.peers - 1; ++peer) {
-      const float* const place = place_of(tile, peer);
+    for (int others = tile.peers - 1; others > 0; --others, place += step) {
       SLUICE_UNROLL
       for (int i = 0; i < kPackets; ++i) {
-        const arch::Floats4 others = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + i * kRowElems));
+        const arch::Floats4 left = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + i * kRowElems));
         SLUICE_UNROLL
-        for (int e = 0; e < 4; ++e) sums.values[i / kPerBlock][i % kPerBlock * 4 + e] += others.values[e];
+        for (int e = 0; e < 4; ++e) sums.values[i / kPerBlock][i % kPerBlock * 4 + e] += left.values[e];
       }
     }
   }
