@@ -46,8 +46,15 @@ Json to_json(const PredictedTime& t) {
 }
 
 Json to_json(const SchedulerParams& s) {
-  return {{"kind", to_string(s.kind)}, {"raster", to_string(s.raster)}, {"cohort", s.cohort},
-          {"tiles_m", s.tiles_m},      {"tiles_n", s.tiles_n},          {"k_tiles", s.k_tiles}};
+  return {{"kind", to_string(s.kind)},
+          {"raster", to_string(s.raster)},
+          {"cohort", s.cohort},
+          {"tiles_m", s.tiles_m},
+          {"tiles_n", s.tiles_n},
+          {"k_tiles", s.k_tiles},
+          {"splits", s.splits},
+          {"stream_k_tiles", s.stream_k_tiles},
+          {"stream_k_ranges", s.stream_k_ranges}};
 }
 
 Json to_json(const KernelTiming& kernel, const Shape& shape) {

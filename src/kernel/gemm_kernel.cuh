@@ -36,20 +36,25 @@ class GemmKernel {
       : params_(params), shared_(shared), ring_(shared), work_(shared), tickets_(shared) {}
 
   SLUICE_DEVICE void run() {
-    const int warpgroup = arch::warpgroup_in_cta();
-    if (arch::warp_in_cta() == 0 && arch::elect_one()) {
-      Producer::prefetch(params_.mainloop);
-      TileStore<config>::prefetch(params_.epilogue);
+    const int warpgroup = arch::warpgroup_in_cta(), warp = arch::warp_in_cta();
+    int item = arch::cluster_in_grid();
+    if (warp == 0) {
+      if (arch::elect_one()) {
+        Producer::prefetch(params_.mainloop);
+        TileStore<config>::prefetch(params_.epilogue);
+      }
       ring_.init();
-      work_.init();
-      tickets_.init();
+      work_.init(dealt_out());
+      if (!dealt_out()) tickets_.init();
       arch::fence_barrier_init();
+    } else if (warp == kDispatcherWarp && dealt_out()) {
+      put_first(item);  // while the barriers are being made
     }
     sync_barriers_ready();
     arch::allow_successor();
     if (warpgroup == 0) {
       if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
-      produce_and_dispatch();
+      produce_and_dispatch(warp, item);
     } else {
       if constexpr (kSplitsRegisters) arch::raise_register_limit<register_split(config).consumer>();
       consume(warpgroup - 1);
@@ -69,52 +74,69 @@ class GemmKernel {
   static constexpr int kFirstTurnBarrier = TileStore<config>::kFirstBarrier + 2;  // pingpong: one named barrier for each consumer
 
   SLUICE_DEVICE void sync_barriers_ready() const {
+    arch::sync_cta();
     if constexpr (kInCluster) {  // what init() wrote, its own fence has made visible
       arch::cluster_arrive_relaxed();
       arch::cluster_wait();
-    } else {
-      arch::sync_cta();
     }
   }
 
-  SLUICE_DEVICE void produce_and_dispatch() {
-    const int warp = arch::warp_in_cta();
+  SLUICE_DEVICE void produce_and_dispatch(int warp, int item) {
     if (warp == kDispatcherWarp) {
       arch::note_role("dispatcher");
-      if (arch::elect_one()) dispatch();
+      if (arch::elect_one()) dispatch(item);
     } else if (warp < producing_warps(config)) {
       arch::note_role("producer");
       if (!Producer::kAlone || arch::elect_one()) produce();
     }
   }
 
-  // One thread. Dealt out, the schedule depends on nothing, and is worked out before the kernel before this one has finished; tickets are
-  // drawn from memory that it may still use.
-  SLUICE_DEVICE void dispatch() {
+  SLUICE_DEVICE bool dealt_out() const { return params_.scheduler.claim == WorkClaim::fixed; }
+
+  // Dealt out, the schedule depends on nothing, and is worked out before the kernel before this one has finished; tickets are drawn from
+  // memory that it may still use. The first item with work, `item` or behind it, goes into the ring at once.
+  SLUICE_DEVICE void put_first(int& item) const {
+    const int items = item_count(params_.scheduler);
+    WorkTile tile = tile_of(item);
+    while (tile.peers == 0) {
+      item += arch::clusters_in_grid();
+      if (item >= items) break;
+      tile = tile_of(item);
+    }
+    if (arch::lane() == 0) work_.put_first(tile);
+  }
+
+  // One thread. `item`: that of put_first().
+  SLUICE_DEVICE void dispatch(int item) {
     const int items = item_count(params_.scheduler);
     typename Work::Position at;
-    if (params_.scheduler.claim == WorkClaim::fixed) {
+    if (dealt_out()) {
+      at.advance();
       SLUICE_NO_UNROLL
-      for (int item = arch::cluster_in_grid(); item < items; item += arch::clusters_in_grid()) hand_out(item, at);
+      for (item += arch::clusters_in_grid(); item < items; item += arch::clusters_in_grid()) hand_out(tile_of(item), at);
     } else {
       arch::wait_for_predecessor();
       SLUICE_NO_UNROLL
-      for (int item = tickets_.next(params_.reduction.counter, items); item < items; item = tickets_.next(params_.reduction.counter, items))
-        hand_out(item, at);
+      for (item = tickets_.next(params_.reduction.counter, items); item < items; item = tickets_.next(params_.reduction.counter, items))
+        hand_out(tile_of(item), at);
     }
     WorkTile none;
     none.peers = 0;
     work_.put(none, at);
   }
 
-  SLUICE_DEVICE void hand_out(int item, typename Work::Position& at) const {
+  // This CTA's part of an item. The scheduler deals in tiles of a cluster's first CTA.
+  SLUICE_DEVICE WorkTile tile_of(int item) const {
     WorkTile tile = item_at(params_.scheduler, item);
-    if (tile.peers == 0) return;
-    if constexpr (kInCluster) {  // the scheduler deals in tiles of a cluster's first CTA
+    if constexpr (kInCluster) {
       tile.tile_m += arch::cta_in_cluster() % config.cluster_m;
       tile.tile_n += arch::cta_in_cluster() / config.cluster_m;
     }
-    work_.put(tile, at);
+    return tile;
+  }
+
+  SLUICE_DEVICE void hand_out(const WorkTile& tile, typename Work::Position& at) const {
+    if (tile.peers > 0) work_.put(tile, at);
   }
 
   SLUICE_DEVICE void produce() const {

@@ -34,14 +34,14 @@ class Pipeline {
   SLUICE_DEVICE explicit Pipeline(std::byte* shared)
       : shared_(shared), full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)), empty_(full_ + kLayout.stages) {}
 
-  // By one thread, before a fence and the barrier that lets the roles begin.
+  // By one warp, before a fence and the barrier that lets the roles begin: every lane makes its own.
   SLUICE_DEVICE void init() {
-    for (int i = 0; i < kLayout.stages; ++i) {
+    for (int i = arch::lane(); i < kLayout.stages; i += 32) {
       arch::barrier_init(&full_[i], kFullArrivals);
       arch::barrier_init(&empty_[i], kEmptyArrivals);
+      arch::note_barrier(&full_[i], "full", i);
+      arch::note_barrier(&empty_[i], "empty", i);
     }
-    arch::note_barriers(full_, kLayout.stages, "full");
-    arch::note_barriers(empty_, kLayout.stages, "empty");
   }
 
   SLUICE_DEVICE std::byte* stage_p(const Position& at) const { return shared_ + at.stage * kLayout.stage_bytes; }

@@ -17,15 +17,16 @@ class Tickets {
               2 * kWorkSlots),
         empty_(full_ + kWorkSlots) {}
 
-  // By one thread, before a fence and the barrier that lets the roles begin.
+  // By one warp, before a fence and the barrier that lets the roles begin.
   SLUICE_DEVICE void init() const {
     if constexpr (kInCluster) {
-      for (int i = 0; i < kWorkSlots; ++i) {
-        arch::barrier_init(&full_[i], 1);
-        arch::barrier_init(&empty_[i], cluster_size(config));
+      const int lane = arch::lane();
+      if (lane < kWorkSlots) {
+        arch::barrier_init(&full_[lane], 1);
+        arch::barrier_init(&empty_[lane], cluster_size(config));
+        arch::note_barrier(&full_[lane], "ticket full", lane);
+        arch::note_barrier(&empty_[lane], "ticket empty", lane);
       }
-      arch::note_barriers(full_, kWorkSlots, "ticket full");
-      arch::note_barriers(empty_, kWorkSlots, "ticket empty");
     }
   }
 

@@ -20,24 +20,24 @@ class WorkRing {
         full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.work_offset + kWorkSlots * (kWorkSlotBytes + kTicketBytes))),
         empty_(full_ + kWorkSlots) {}
 
-  // By one thread, before a fence and the barrier that lets the roles begin.
-  SLUICE_DEVICE void init() {
-    for (int i = 0; i < kWorkSlots; ++i) {
-      arch::barrier_init(&full_[i], 1);
-      arch::barrier_init(&empty_[i], kTakers);
+  // By one warp, before a fence and the barrier that lets the roles begin. `first_is_put`: slot 0 is filled before that barrier, too, so
+  // that nobody need wait for it.
+  SLUICE_DEVICE void init(bool first_is_put) {
+    const int lane = arch::lane();
+    if (lane < kWorkSlots) {
+      arch::barrier_init(&full_[lane], 1);
+      arch::barrier_init(&empty_[lane], kTakers);
+      arch::note_barrier(&full_[lane], "work full", lane);
+      arch::note_barrier(&empty_[lane], "work empty", lane);
+      if (lane == 0 && first_is_put) arch::barrier_arrive(&full_[0]);
     }
-    arch::note_barriers(full_, kWorkSlots, "work full");
-    arch::note_barriers(empty_, kWorkSlots, "work empty");
   }
 
   // One thread deals; peers == 0 says that there is no more.
+  SLUICE_DEVICE void put_first(const WorkTile& tile) const { write(tile, slots_); }
   SLUICE_DEVICE void put(const WorkTile& tile, Position& at) const {
     arch::barrier_wait(&empty_[at.stage], at.parity ^ 1);
-    const arch::SharedAddress slot = slots_ + at.stage * kWorkSlotBytes;
-    const std::uint32_t where[4] = {bits(tile.tile_m), bits(tile.tile_n), bits(tile.group), bits(tile.split_tile)};
-    const std::uint32_t what[4] = {bits(tile.k_begin), bits(tile.k_end), bits(tile.peer), bits(tile.peers)};
-    arch::store_shared(slot, where);
-    arch::store_shared(slot + 16, what);
+    write(tile, slots_ + at.stage * kWorkSlotBytes);
     arch::barrier_arrive(&full_[at.stage]);
     at.advance();
   }
@@ -75,6 +75,13 @@ class WorkRing {
  private:
   static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
   static constexpr int kTakers = producing_warps(config) + kWarpsPerWarpgroup * consumer_warpgroups(config);
+
+  static SLUICE_DEVICE void write(const WorkTile& tile, arch::SharedAddress slot) {
+    const std::uint32_t where[4] = {bits(tile.tile_m), bits(tile.tile_n), bits(tile.group), bits(tile.split_tile)};
+    const std::uint32_t what[4] = {bits(tile.k_begin), bits(tile.k_end), bits(tile.peer), bits(tile.peers)};
+    arch::store_shared(slot, where);
+    arch::store_shared(slot + 16, what);
+  }
 
   static SLUICE_DEVICE std::uint32_t bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
   static SLUICE_DEVICE std::int32_t number(std::uint32_t x) { return static_cast<std::int32_t>(x); }

@@ -7,6 +7,7 @@
 #include "core/occupancy.hpp"
 #include "planner/calibration/calibration.hpp"
 #include "scheduler/tile_order.hpp"
+#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -64,11 +65,13 @@ double most_pieces(const SchedulerParams& s) {
   return 1 + std::ceil(s.k_tiles / range_k_tiles);
 }
 
+// Small parts are fetched from several pieces in one round trip (kernel/reduction/partial_sums.cuh).
 double reduction_us(const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s, double clocks_per_us) {
-  const double pieces = most_pieces(s);
-  if (pieces <= 1) return 0;
+  const double others = most_pieces(s) - 1;
+  if (others <= 0) return 0;
   const double bytes = static_cast<double>(kernel.tile_m) * kernel.tile_n * sizeof(float);
-  return c.hand_over_us + (bytes / c.leave_bytes_per_clk_per_sm + (pieces - 1) * bytes / c.collect_bytes_per_clk_per_sm) / clocks_per_us;
+  const double round_trips = std::ceil(others / pieces_at_once(kernel)) * c.collect_round_trip_us;
+  return c.hand_over_us + std::max(round_trips, others * bytes / c.collect_bytes_per_clk_per_sm / clocks_per_us);
 }
 
 }  // namespace

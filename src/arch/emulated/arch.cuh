@@ -51,7 +51,7 @@ SLUICE_DEVICE void raise_register_limit(Location at = Location::current()) {
   emulated::set_register_limit(registers, at);
 }
 SLUICE_DEVICE float opaque(float value) { return value; }
-using emulated::note_barriers;
+using emulated::note_barrier;
 using emulated::note_role;
 using emulated::note_work;
 

@@ -36,7 +36,7 @@ void cluster_arrive(bool releases, const Location& at);
 void cluster_wait(const Location& at);
 void set_register_limit(int registers, const Location& at);
 void note_role(const char* role);
-void note_barriers(const Barrier* first, int count, const char* name);
+void note_barrier(const Barrier* barrier, const char* name, int index);
 void note_work(int tile_m, int tile_n, int group, int k_begin, int k_end);
 
 // mbarrier.cpp

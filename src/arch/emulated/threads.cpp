@@ -164,13 +164,12 @@ void set_register_limit(int registers, const Location& at) {
 
 void note_role(const char* role) { self().role = role; }
 
-void note_barriers(const Barrier* first, int count, const char* name) {
+void note_barrier(const Barrier* barrier, const char* name, int index) {
   Cta& cta = *self().cta;
-  for (int i = 0; i < count; ++i)
-    if (const auto found = cta.barriers.find(shared_address(first + i)); found != cta.barriers.end()) {
-      found->second.name = name;
-      found->second.index = i;
-    }
+  if (const auto found = cta.barriers.find(shared_address(barrier)); found != cta.barriers.end()) {
+    found->second.name = name;
+    found->second.index = index;
+  }
 }
 
 void note_work(int tile_m, int tile_n, int group, int k_begin, int k_end) {

@@ -6,7 +6,7 @@
 namespace sluice::arch {
 
 SLUICE_DEVICE void note_role(const char*) {}
-SLUICE_DEVICE void note_barriers(const Barrier*, int, const char*) {}
+SLUICE_DEVICE void note_barrier(const Barrier*, const char*, int) {}
 SLUICE_DEVICE void note_work(int, int, int, int, int) {}
 
 }  // namespace sluice::arch

@@ -36,14 +36,12 @@ class PartialSums {
     sync_warpgroup();
     const float* place = place_of(tile, 0);
     const std::int64_t step = place_of(tile, 1) - place;
+    int others = tile.peers - 1;
     SLUICE_NO_UNROLL
-    for (int others = tile.peers - 1; others > 0; --others, place += step) {
-      SLUICE_UNROLL
-      for (int i = 0; i < kPackets; ++i) {
-        const arch::Floats4 left = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + i * kRowElems));
-        SLUICE_UNROLL
-        for (int e = 0; e < 4; ++e) sums.values[i / kPerBlock][i % kPerBlock * 4 + e] += left.values[e];
-      }
+    for (; others >= kAtOnce; others -= kAtOnce, place += kAtOnce * step) add<kAtOnce>(sums, place, step);
+    if constexpr (kAtOnce > 1) {
+      SLUICE_NO_UNROLL
+      for (; others > 0; --others, place += step) add<1>(sums, place, step);
     }
   }
 
@@ -52,6 +50,21 @@ class PartialSums {
   static constexpr int kPackets = Accumulators<config>::kBlocks * kPerBlock;
   static constexpr int kRowElems = kWarpgroupThreads * 4;  // one packet of each thread, side by side
   static_assert(Accumulators<config>::kPerBlock % 4 == 0 && kPackets * kRowElems == part_elems(config));
+
+  static constexpr int kAtOnce = pieces_at_once(config);
+
+  template <int pieces>
+  static SLUICE_DEVICE void add(Accumulators<config>& sums, const float* place, std::int64_t step) {
+    arch::Floats4 left[pieces][kPackets];
+    SLUICE_UNROLL
+    for (int piece = 0; piece < pieces; ++piece) SLUICE_UNROLL
+    for (int i = 0; i < kPackets; ++i)
+      left[piece][i] = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + piece * step + i * kRowElems));
+    SLUICE_UNROLL
+    for (int piece = 0; piece < pieces; ++piece) SLUICE_UNROLL
+    for (int i = 0; i < kPackets; ++i) SLUICE_UNROLL
+    for (int e = 0; e < 4; ++e) sums.values[i / kPerBlock][i % kPerBlock * 4 + e] += left[piece][i].values[e];
+  }
 
   static SLUICE_DEVICE arch::Floats4 packet(const Accumulators<config>& sums, int i) {
     const float* from = &sums.values[i / kPerBlock][i % kPerBlock * 4];

@@ -20,10 +20,10 @@ struct Calibration {
   double store_bytes_per_clk_per_sm = 0;  // results leaving an SM
   double exposed_stores_cooperative = 0;  // per round
   double exposed_stores_pingpong = 0;     // once
-  // Pieces of a tile: leaving sums, the hand-over, and fetching what each other piece has left.
-  double leave_bytes_per_clk_per_sm = 1;
+  // Pieces of a tile: leaving sums and handing over, then fetching what each other piece has left, at a rate or by round trips to L2.
   double hand_over_us = 0;
   double collect_bytes_per_clk_per_sm = 1;
+  double collect_round_trip_us = 0;
   double overlap_exponent = 1;  // parts that overlap: (a^e + b^e + ...)^(1/e)
   double throttle_us = 1;       // time over which the power limit takes hold
   double throttle_factor = 0;   // of 1 / DeviceSpec::sustained_fraction - 1
