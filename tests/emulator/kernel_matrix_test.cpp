@@ -95,7 +95,7 @@ void add_pieces(std::vector<GemmCase>& cases, const KernelConfig& kernel, int in
     int splits = 0;
   };
   using enum SchedulerKind;
-  const std::array ways = {Way{split_k, WorkClaim::fixed, cm, cn + 8, 5, 3},     Way{stream_k, WorkClaim::fixed, cm + 1, 2 * cn, 5},
+  const std::array ways = {Way{split_k, WorkClaim::fixed, cm, cn + 8, 5, 3},      Way{stream_k, WorkClaim::fixed, cm + 1, 2 * cn, 5},
                            Way{hybrid, WorkClaim::ticket, 2 * cm - 1, 3 * cn, 3}, Way{split_k, WorkClaim::ticket, cm + 1, cn, 4, 4},
                            Way{stream_k, WorkClaim::ticket, cm, cn - 1, 7},       Way{data_parallel, WorkClaim::ticket, cm + 1, 3 * cn, 2}};
   for (int i = 0; i < 2; ++i) {
