@@ -24,7 +24,7 @@ template <class Entry>
 class KernelMap {
  public:
   template <class F>
-  explicit KernelMap(F&& entry) {
+  explicit KernelMap(const F& entry) {
     for_each_kernel([&]<KernelConfig listed>() { entries_.emplace(listed, entry.template operator()<listed>()); });
   }
   Entry find(const KernelConfig& config) const {

@@ -131,8 +131,8 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
 constexpr int kLeastPieceElems = 256;
 
 // The ways to cut the tiles that may be worth their reduction: where whole tiles leave SMs idle.
-void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& whole,
-                       std::vector<SchedulerParams>& all) {
+void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, std::vector<SchedulerParams>& all) {
+  const SchedulerParams whole = all.front();  // a copy: `all` grows
   const std::int32_t slots = clusters_that_fit(device, kernel), tiles = cluster_tiles(whole);
   const std::int32_t least = std::max(1, kLeastPieceElems / kernel.tile_k), most_pieces = whole.k_tiles / least;
   if (most_pieces < 2 || kernel.load == LoadPath::threads || !joins_pieces(kernel)) return;
@@ -224,7 +224,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       candidates.push_back(candidate);
       continue;
     }
-    if (!options.scheduler && !options.claim) add_cut_schedules(device, kernel, schedules.front(), schedules);
+    if (!options.scheduler && !options.claim) add_cut_schedules(device, kernel, schedules);
     for (const SchedulerParams& schedule : schedules) {
       candidate.scheduler = schedule;
       candidate.predicted = predict(p, device, kernel, schedule, worker_count(schedule, device, kernel));

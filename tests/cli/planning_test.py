@@ -154,12 +154,13 @@ class ExplainTest(SluiceTest):
 
 class SimulateTest(SluiceTest):
     def test_nine_tiles_on_four_sms(self):
-        answer = self.succeed_json("simulate", *NINE_TILES)
+        whole = (*NINE_TILES, "--scheduler", "data-parallel")
+        answer = self.succeed_json("simulate", *whole)
         self.assertEqual((answer["output_tiles"], answer["waves"], answer["makespan"]), (9, 3, 3.0))
         self.assertEqual(answer["utilisation"], 0.75)
         self.assertEqual((answer["uncovered_k_tiles"], answer["repeated_k_tiles"]), (0, 0))
         self.assertEqual((answer["device"], answer["kernel"]), ("h10", KERNEL_128))
-        text = self.succeed("simulate", *NINE_TILES)
+        text = self.succeed("simulate", *whole)
         self.assertIn("3 waves", text)
         self.assertIn("75", text)
 

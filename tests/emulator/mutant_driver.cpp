@@ -1,7 +1,7 @@
 // Runs one kernel on the emulated machine over seeds, for planted_bugs_test.py: linked with the object of a changed kernel, which
 // stands in for the one in libsluice.a. Prints what is wrong with the first run that is, and ends with 1; or ends with 0.
 //
-//   mutant_driver KERNEL_NAME M N K BATCH TYPE_D BETA OFFSET SEEDS
+//   mutant_driver KERNEL_NAME M N K BATCH TYPE_D BETA OFFSET SCHEDULER CLAIM SPLITS SEEDS
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 int main(int argc, char** argv) {
   using namespace sluice;
-  if (argc != 10) return 2;
+  if (argc != 13) return 2;
   gpu_tests::GemmCase gemm_case{.what = "mutant"};
   gemm_case.problem.m = std::atoi(argv[2]);
   gemm_case.problem.n = std::atoi(argv[3]);
@@ -24,10 +24,13 @@ int main(int argc, char** argv) {
     if (name(kernel) != argv[1]) continue;
     PlanOptions options;
     options.kernel_name = argv[1];
+    options.scheduler = parse_scheduler(argv[9]).value();
+    options.claim = parse_work_claim(argv[10]).value();
+    options.splits = std::atoi(argv[11]);
     const Result<Plan> plan = sluice::plan(gpu_tests::problem_for(kernel, gemm_case), find_device("h10").value(), options);
     if (!plan) return std::printf("no plan: %s\n", plan.error().message.c_str()), 2;
     test::PlacedOperands operands(plan->problem, gemm_case, 1);
-    for (int seed = 0; seed < std::atoi(argv[9]); ++seed) {
+    for (int seed = 0; seed < std::atoi(argv[12]); ++seed) {
       constexpr std::array kAll = {Asynchrony::lazy, Asynchrony::mixed, Asynchrony::eager};
       operands.poison();
       const Status status =

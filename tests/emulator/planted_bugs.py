@@ -2,15 +2,18 @@
 import dataclasses
 
 # What SLUICE_KERNEL gets in core/kernel_list.def, the kernel's name, and a problem that fills its ring several times over:
-# m, n, k, batch, type of D, beta, offset of D in elements.
+# m, n, k, batch, type of D, beta, offset of D in elements, scheduler, claim, pieces of a tile (0: not split-K).
 KERNELS = {
-    "plain": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0"),
-    "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1"),
-    "one_tile": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 200 1 bf16 0 0"),
-    "cluster": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 200 1000 1 bf16 0 0"),
-    "pingpong": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 296 520 1 bf16 0 0"),
-    "threads": ("cooperative, columns_of_b, threads, 64, 64, 64, 1, 1, 1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign", "150 136 600 1 bf16 0 0"),
-    "two_consumers": ("cooperative, rows_of_a, tma, 128, 128, 64, 2, 1, 1", "bf16_rc_coop_128x128x64_c2x1", "300 264 520 1 fp32 0 0"),
+    "plain": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0"),
+    "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1 data-parallel fixed 0"),
+    "one_tile": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 200 1 bf16 0 0 one-tile-per-cta fixed 0"),
+    "cluster": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0"),
+    "pingpong": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 296 520 1 bf16 0 0 data-parallel fixed 0"),
+    "threads": ("cooperative, columns_of_b, threads, 64, 64, 64, 1, 1, 1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign", "150 136 600 1 bf16 0 0 data-parallel fixed 0"),
+    "two_consumers": ("cooperative, rows_of_a, tma, 128, 128, 64, 2, 1, 1", "bf16_rc_coop_128x128x64_c2x1", "300 264 520 1 fp32 0 0 data-parallel fixed 0"),
+    "pieces": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "120 184 1000 1 bf16 0 0 split-k fixed 4"),
+    "ranges": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 200 300 1 bf16 0 0 stream-k ticket 0"),
+    "tickets": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 328 200 1 bf16 0 0 data-parallel ticket 0"),
 }
 
 PIPELINE = "kernel/pipeline.cuh"
@@ -20,6 +23,9 @@ THREADS = "kernel/mainloop/thread_producer.cuh"
 CONSUMER = "kernel/mainloop/wgmma_consumer.cuh"
 OPERAND = "kernel/mainloop/operand_tile.cuh"
 STORE = "kernel/epilogue/store_tile.cuh"
+WORK = "kernel/work_ring.cuh"
+TICKETS = "kernel/tickets.cuh"
+PARTIAL_SUMS = "kernel/reduction/partial_sums.cuh"
 
 
 @dataclasses.dataclass
@@ -55,13 +61,15 @@ BUGS = [
                  rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[0\]")),
     Bug("parity_never_turns", "plain", PIPELINE, [("      stage = 0;\n      parity ^= 1;\n", "      stage = 0;\n")],
         rf"producer warp 0 .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)|"
-        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads|waits for the end of a phase of parity [01] of (full|empty)\[0\]"),
+        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads|"
+        r"waits for the end of a phase of parity [01] of (work )?(full|empty)\[0\]"),
     Bug("stage_released_while_it_is_read", "plain", CONSUMER,
         [("      if (k_tile > 0) ring.release(previous);\n", "      ring.release(at);\n"), ("    if (k_tiles > 0) ring.release(previous);\n", "")],
         rf"producer warp 0 .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer 0 .*{at(CONSUMER)}|"
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads what a copy is still filling.*copy started by .*producer warp 0 at .*{at(TMA)}"),
     Bug("stage_released_in_the_same_turn", "pingpong", CONSUMER, [("      arch::wgmma_wait<1>();\n", "")],
-        rf"producer warp 0 .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer [01] .*{at(CONSUMER)}"),
+        rf"producer warp 0 .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer [01] .*{at(CONSUMER)}|"
+        rf"consumer [01] .*{at(CONSUMER)} starts a wgmma that reads what a copy is still filling.*copy started by .*producer warp 0 at .*{at(TMA)}"),
     Bug("no_wgmma_wait_before_the_epilogue", "one_tile", CONSUMER, [("    arch::wgmma_wait<0>();\n", "")],
         rf"consumer 0 .*{at(STORE)} uses an accumulator while wgmma still work on it: no wgmma_wait lies between|"
         rf"consumer 0 .*kernel/epilogue/elements\.cuh:\d+ uses an accumulator while wgmma still work on it"),
@@ -76,6 +84,7 @@ BUGS = [
     Bug("no_wait_for_an_empty_stage_by_threads", "threads", THREADS, [("      ring.wait_empty(at);\n", "")],
         # The full barriers run ahead of the consumers: they wait for a phase that is over, and no producer waits for anything.
         rf"producer warp \d .*{at(THREADS)} overwrites what another is still (reading|writing)|"
+        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads what another thread is writing.*store by .*producer warp \d at .*{at(THREADS)}|"
         rf"deadlock: (?=.*consumer 0 warp \d at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d+\], in its phase [1-9]\d* with 0 of 128)(?!.*producer)"),
     Bug("no_proxy_fence_before_the_store", "plain", STORE, [("      arch::fence_shared_for_async();\n", "")],
         rf"consumer 0 warp 4 .*{at(STORE)} starts a copy that reads through the asynchronous proxy what ordinary stores have written"),
@@ -97,7 +106,7 @@ BUGS = [
     Bug("one_k_tile_too_few_loaded", "plain", TMA, [("k_tile < tile.k_end;", "k_tile < tile.k_end - 1;")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[\d+\], in its phase \d+ with 0 of 1 arrivals",
                  r"at work tile \(m \d, n \d, group 0, k-tiles 0 to 8\)")),
-    Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block, tile.k_end - tile.k_begin, [&]", "first_block, tile.k_end - tile.k_begin - 1, [&]")],
+    Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block, k_tiles, [&]", "first_block, k_tiles - 1, [&]")],
         deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for [^\n]* empty\[\d+\]") + r"|wrong result: .*outside the bound"),
     Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("first_p, k_tile * config.tile_k, batch_p", "first_p, (k_tile ^ 1) * config.tile_k, batch_p")],
         r"wrong result: "),
@@ -117,7 +126,8 @@ BUGS = [
         r"uses a barrier that was never initialised"),
     Bug("barriers_not_fenced", "cluster", KERNEL, [("      arch::fence_barrier_init();\n", "")],
         rf"producer warp 0 .*{at(TMA)} uses full\[0\] from another CTA or with the copy engine, and no fence_barrier_init has followed|"
-        rf"{at(PIPELINE)} uses (full|empty)\[0\] from another CTA or with the copy engine, and no fence_barrier_init has followed"),
+        rf"({at(PIPELINE)}|{at(WORK)}) uses (work )?(full|empty)\[0\] from another CTA or with the copy engine, and no fence_barrier_init has "
+        r"followed"),
     Bug("one_arrival_too_many_expected", "cluster", PIPELINE,
         [("kWarpsPerWarpgroup * cluster_size(config);", "kWarpsPerWarpgroup * cluster_size(config) + 1;")],
         deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for [^\n]*empty\[0\], in its phase 0 with 8 of 9 arrivals")),
@@ -133,7 +143,7 @@ BUGS = [
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(STORE)} waits for named barrier 1 \(128 of 256 threads are there\)")),
     Bug("named_barrier_shared_by_both_consumers", "two_consumers", STORE, [("barrier_id_(kFirstBarrier + warpgroup)", "barrier_id_(kFirstBarrier)")],
         rf"consumer [01] warp \d+ .*{at(STORE)} (overwrites what another is still reading|starts a copy that reads)"),
-    Bug("turn_not_given", "pingpong", KERNEL, [("          if (kPingpong && next.peers > 0) give_turn(1 - warpgroup);\n", "")],
+    Bug("turn_not_given", "pingpong", KERNEL, [("        if (kPingpong) give_turn(1 - warpgroup);", "        ")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256|consumer 1",
                  rf"consumer 1 warp 8 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256 threads are there\)")),
     Bug("global_memory_before_the_predecessor_has_finished", "plain", KERNEL, [("    arch::wait_for_predecessor();  // nothing in", "    // nothing in")],
@@ -145,4 +155,52 @@ BUGS = [
     Bug("staging_read_before_all_have_written", "elementwise", STORE,
         [("      arch::fence_shared_for_async();\n      sync_warpgroup();\n", "      arch::fence_shared_for_async();\n")],
         rf"consumer 0 .*{at(STORE)} reads (what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
+    Bug("piece_counted_without_release", "pieces", PARTIAL_SUMS, [("atomic_add_acq_rel(flag(tile), 1)", "atomic_add_relaxed(flag(tile), 1)")],
+        rf"consumer 0 .*{at(PARTIAL_SUMS)} reads what "),
+    Bug("piece_counted_before_all_have_written", "pieces", PARTIAL_SUMS,
+        [("    sync_warpgroup();  // what all threads have written is published by the one that counts\n", "")],
+        rf"consumer 0 .*{at(PARTIAL_SUMS)} reads what "),
+    Bug("pieces_collected_without_waiting", "pieces", PARTIAL_SUMS,
+        [("      arch::wait_for_flag(flag(tile), static_cast<std::uint32_t>(tile.peers - 1));\n", "")],
+        rf"consumer 0 .*{at(PARTIAL_SUMS)} reads what "),
+    Bug("others_collect_before_the_flag", "pieces", PARTIAL_SUMS,
+        [("      arch::store_relaxed(flag(tile), 0);\n    }\n    sync_warpgroup();\n", "      arch::store_relaxed(flag(tile), 0);\n    }\n")],
+        rf"consumer 0 .*{at(PARTIAL_SUMS)} reads what "),
+    Bug("one_piece_too_many_awaited", "pieces", PARTIAL_SUMS, [("static_cast<std::uint32_t>(tile.peers - 1)", "static_cast<std::uint32_t>(tile.peers)")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PARTIAL_SUMS)} waits for a flag to become 4; it is 3")),
+    Bug("flag_not_cleared", "pieces", PARTIAL_SUMS, [("      arch::store_relaxed(flag(tile), 0);\n", "")],
+        r"flag \d+ of the workspace is not cleared when the kernel ends"),
+    Bug("pieces_share_one_place", "pieces", PARTIAL_SUMS, [("float* const place = place_of(tile, tile.peer);", "float* const place = place_of(tile, 0);")],
+        rf"consumer 0 .*{at(PARTIAL_SUMS)} overwrites what another is still|wrong result: "),
+    Bug("work_slot_released_before_it_was_read", "plain", KERNEL,
+        [("      const WorkTile tile = work_.read(work_at);\n      work_.release(work_at);\n      finish",
+          "      const auto released = work_at;\n      work_.release(work_at);\n      const WorkTile tile = work_.read(released);\n      finish")],
+        rf"(consumer 0|dispatcher) .*{at(WORK)} "),
+    Bug("work_slot_filled_before_it_was_released", "plain", WORK, [("    arch::barrier_wait(&empty_[at.stage], at.parity ^ 1);\n", "")],
+        # Or it has dealt and ended before anyone read: what is waited for was two rounds ago.
+        rf"dispatcher warp 3 .*{at(WORK)} overwrites what another is still reading.*read by |"
+        rf"deadlock: (?=.*consumer 0 warp 4 at [^\n]*{at(WORK)} waits for [^\n]*parity 0 of work full\[0\], in its phase 2 )(?!.*dispatcher)"),
+    Bug("work_read_before_it_is_there", "plain", WORK, [("    arch::barrier_wait(&full_[at.stage], at.parity);\n", "")],
+        rf"(producer warp 0|consumer 0) .*{at(WORK)} reads (shared memory that nobody has written|what another thread is writing.*store by .*dispatcher)"),
+    Bug("passed_over_tiles_not_released", "pingpong", KERNEL,
+        [("        at.advance(k_tiles);\n        work_.release(work_at);\n", "        at.advance(k_tiles);\n        work_at.advance();\n")],
+        deadlock(rf"dispatcher warp 3 at [^\n]*{at(WORK)} waits for [^\n]*work empty\[\d\], in its phase 0 with \d of 9 arrivals")),
+    Bug("end_of_work_not_told", "plain", KERNEL, [("    work_.put(none, at);\n", "")],
+        deadlock(rf"producer warp 0 at [^\n]*{at(WORK)} waits for [^\n]*work full\[\d\]",
+                 rf"consumer 0 warp 4 at [^\n]*{at(WORK)} waits for [^\n]*work full\[\d\]")),
+    Bug("ticket_slot_overwritten", "tickets", TICKETS,
+        [("      arch::barrier_wait(&empty_[slot], at_.parity ^ 1);  // all CTAs have read what was there\n", "")],
+        rf"CTA 0 dispatcher warp 3 .*{at(TICKETS)} starts a copy that overwrites what another is still (reading|writing)|"
+        r"more bytes have come than were expected|arrives once more than expected at ticket (full|empty)"),
+    Bug("ticket_given_back_before_it_was_read", "tickets", TICKETS,
+        [("    arch::load_shared(slots_ + slot * kTicketBytes, ticket);\n    arch::barrier_arrive_in_cluster_relaxed(&empty_[slot], 0);\n",
+          "    arch::barrier_arrive_in_cluster_relaxed(&empty_[slot], 0);\n    arch::load_shared(slots_ + slot * kTicketBytes, ticket);\n")],
+        rf"dispatcher warp 3 .*{at(TICKETS)} (starts a copy that overwrites what another is still reading|reads what )"),
+    Bug("ticket_for_its_own_cta_only", "tickets", TICKETS, [("cta < cluster_size(config); ++cta)", "cta < 1; ++cta)")],
+        deadlock(rf"CTA 1 dispatcher warp 3 at [^\n]*{at(TICKETS)} waits for [^\n]*ticket full\[0\], in its phase 0 with 1 of 1 arrivals and 16 bytes")),
+    Bug("counter_not_cleared", "tickets", TICKETS, [("items + arch::clusters_in_grid() - 1)", "items + arch::clusters_in_grid())")],
+        r"flag \d+ of the workspace is not cleared when the kernel ends"),
+    Bug("tickets_drawn_before_the_predecessor_has_finished", "ranges", KERNEL,
+        [("    } else {\n      arch::wait_for_predecessor();\n      SLUICE_NO_UNROLL", "    } else {\n      SLUICE_NO_UNROLL")],
+        rf"dispatcher warp 3 .*{at(TICKETS)} writes workspace before the kernel before it has finished \(wait_for_predecessor\)"),
 ]

@@ -2,16 +2,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include "core/check_plan.hpp"
+#include "core/check_scheduler.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
 #include "random_plans.hpp"
 #include "scheduler/items.hpp"
+#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -41,6 +44,13 @@ void check_fits_the_device(const Plan& plan) {
   RC_ASSERT(plan.shared_memory_bytes == shared_memory_layout(plan.kernel).total_bytes);
   RC_ASSERT(plan.shared_memory_bytes > 0);
   RC_ASSERT(plan.shared_memory_bytes <= plan.device.shared_memory_per_cta_bytes);
+  // Memory for what pieces leave, and flags: only where there is something to put there, and enough of both.
+  const bool cut = split_tile_count(plan.scheduler) > 0;
+  RC_ASSERT(plan.workspace_bytes == workspace_bytes(plan.scheduler, plan.kernel));
+  RC_ASSERT((plan.workspace_bytes > 0) == (cut || plan.scheduler.claim == WorkClaim::ticket));
+  RC_ASSERT(flag_count(plan.scheduler, plan.kernel) <= kMostFlags);
+  if (cut) RC_ASSERT(joins_pieces(plan.kernel));
+  if (plan.scheduler.claim == WorkClaim::fixed) RC_ASSERT(!fixed_claim_can_stall(plan.scheduler, plan.grid_ctas / cluster));
 }
 
 // Enough tiles, and not a whole cluster of them too many.
@@ -58,13 +68,17 @@ void check_covers_the_problem(const Plan& plan) {
   RC_ASSERT(plan.kernel.type_ab == p.type_ab && plan.kernel.layout_a == p.layout_a && plan.kernel.layout_b == p.layout_b);
 }
 
-void check_prediction(const PredictedTime& t) {
-  for (const double part : {t.launch_us, t.matrix_us, t.hbm_us, t.l2_us, t.ramp_us, t.exposed_epilogue_us, t.waves}) {
+void check_prediction(const PredictedTime& t, const SchedulerParams& s) {
+  for (const double part : {t.launch_us, t.matrix_us, t.hbm_us, t.l2_us, t.ramp_us, t.exposed_epilogue_us, t.reduction_us, t.waves}) {
     RC_ASSERT(std::isfinite(part));
     RC_ASSERT(part >= 0);
   }
   RC_ASSERT(std::isfinite(t.total_us));
+  RC_ASSERT((t.reduction_us > 0) == (split_tile_count(s) > 0));
+  const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
   RC_ASSERT(t.total_us > 0);
+  RC_ASSERT(t.total_us >= others + std::max({t.matrix_us, t.hbm_us, t.l2_us}) - 1e-9 * t.total_us);
+  RC_ASSERT(t.total_us <= others + t.matrix_us + t.hbm_us + t.l2_us + 1e-9 * t.total_us);
   RC_ASSERT(t.useful_share > 0);
   RC_ASSERT(t.useful_share <= 1 + 1e-12);
   RC_ASSERT(t.busy_share > 0);
@@ -85,7 +99,7 @@ void check_candidates(const Plan& plan) {
     RC_ASSERT(!(runs && refused));  // those that cannot run come last
     refused = !runs;
     if (!runs) continue;
-    check_prediction(candidate.predicted);
+    check_prediction(candidate.predicted, candidate.scheduler);
     RC_ASSERT(candidate.predicted.total_us >= before);
     before = candidate.predicted.total_us;
   }
@@ -98,10 +112,14 @@ RC_GTEST_PROP(Plans, FitTheDeviceAndCoverTheProblem, ()) {
   RC_LOG() << describe(problem) << " on " << device.name;
   const Result<Plan> made = plan(problem, device, options);
   if (!made) {
-    // Only options may leave nothing: an empty or odd problem always has a plan.
-    RC_ASSERT(options.schedule.has_value());
-    RC_ASSERT(made.error().code == ErrorCode::unsupported);
+    // Only options may leave nothing: an empty or odd problem always has a plan. No kernel has that schedule, or so many tiles are to be
+    // cut that the workspace has no flags for them.
+    RC_ASSERT(plan(problem, device).ok());
+    const bool cuts = options.scheduler && *options.scheduler >= SchedulerKind::split_k;
+    RC_ASSERT(options.schedule.has_value() || cuts);
+    RC_ASSERT(made.error().code == ErrorCode::unsupported || (cuts && made.error().code == ErrorCode::too_large));
     RC_ASSERT(!made.error().message.empty());
+    if (made.error().code == ErrorCode::too_large) RC_ASSERT(made.error().message.find("flags") != std::string::npos);
     RC_DISCARD("no kernel of this schedule");
   }
   RC_ASSERT(validate(problem).value() == made->problem);
@@ -111,7 +129,7 @@ RC_GTEST_PROP(Plans, FitTheDeviceAndCoverTheProblem, ()) {
   }
   check_fits_the_device(*made);
   check_covers_the_problem(*made);
-  check_prediction(made->predicted);
+  check_prediction(made->predicted, made->scheduler);
   if (options.keep_candidates)
     check_candidates(*made);
   else
@@ -132,6 +150,31 @@ RC_GTEST_PROP(Plans, AreAPureFunctionOfTheirArguments, ()) {
   RC_ASSERT(*first == *second);
 }
 
+// However tiles are cut, each is one main loop's work in all. Nobody waits who has a whole tile; and of each SM's time, what is not work is
+// waiting, its own or that of a cluster that was there before it.
+void check_times(const Plan& plan, const Simulation& simulation) {
+  const bool cut = split_tile_count(plan.scheduler) > 0;
+  double work = 0, waiting = 0;
+  std::vector<double> of_sm(static_cast<std::size_t>(plan.device.sm_count));
+  for (const SimulatedPiece& piece : simulation.pieces) {
+    RC_ASSERT(piece.end > piece.begin);
+    RC_ASSERT(piece.done >= piece.end);
+    if (piece.tile.peers == 1) RC_ASSERT(piece.done == piece.end && std::abs(piece.end - piece.begin - 1) < 1e-9);
+    work += piece.end - piece.begin;
+    waiting += piece.done - piece.end;
+    of_sm[static_cast<std::size_t>(piece.sm)] += piece.end - piece.begin;
+  }
+  const double busiest = *std::max_element(of_sm.begin(), of_sm.end());
+  RC_ASSERT(std::abs(work - cluster_tiles(plan.scheduler)) < 1e-6 * (1 + work));
+  RC_ASSERT(std::abs(simulation.utilisation * simulation.makespan * simulation.sm_count - work * cluster_size(plan.kernel)) <
+            1e-6 * (1 + work));
+  RC_ASSERT(std::abs(simulation.waiting - waiting * cluster_size(plan.kernel)) < 1e-6 * (1 + waiting));
+  RC_ASSERT(simulation.makespan >= busiest - 1e-9);
+  RC_ASSERT(simulation.makespan <= busiest + waiting + 1e-6);
+  // Whole tiles: the time of the busiest SM, in tiles, is its number of tiles.
+  if (!cut) RC_ASSERT(waiting == 0 && simulation.makespan == simulation.waves);
+}
+
 RC_GTEST_PROP(Plans, SimulateToFullCoverage, ()) {
   const GemmProblem problem = test::random_problem(6000);
   const DeviceSpec device = test::random_device();
@@ -143,9 +186,7 @@ RC_GTEST_PROP(Plans, SimulateToFullCoverage, ()) {
   RC_ASSERT(simulation->uncovered_k_tiles == 0);
   RC_ASSERT(simulation->repeated_k_tiles == 0);
   if (is_empty(problem)) return;
-  // Whole tiles: the time of the busiest SM, in tiles, is its number of tiles.
-  if (split_tile_count(made->scheduler) == 0) RC_ASSERT(simulation->makespan == simulation->waves);
-  for (const SimulatedPiece& piece : simulation->pieces) RC_ASSERT(piece.done >= piece.end);
+  check_times(*made, *simulation);
   RC_ASSERT(simulation->utilisation > 0);
   RC_ASSERT(simulation->utilisation <= 1 + 1e-12);
   std::vector<double> free(static_cast<std::size_t>(device.sm_count));

@@ -54,7 +54,8 @@ constexpr PredictedTime kWinner{.launch_us = 2,
                                 .busy_share = 0.975};
 
 std::string why(PredictedTime loser) {
-  loser.total_us = loser.launch_us + std::max({loser.matrix_us, loser.hbm_us, loser.l2_us}) + loser.ramp_us + loser.exposed_epilogue_us;
+  loser.total_us = loser.launch_us + std::max({loser.matrix_us, loser.hbm_us, loser.l2_us}) + loser.ramp_us + loser.exposed_epilogue_us +
+                   loser.reduction_us;
   const std::vector<std::string> found = rows(explain(duel(kWinner, loser)));
   EXPECT_EQ(found.size(), 2u);
   return found.empty() ? std::string() : found.back();
@@ -172,6 +173,12 @@ TEST(Explain, ALongerRamp) {
   PredictedTime loser = kWinner;
   loser.ramp_us = 3;
   expect_says(why(loser), "3.00 us until the first wgmma");
+}
+
+TEST(Explain, PiecesToBeBroughtTogether) {
+  PredictedTime loser = kWinner;
+  loser.reduction_us = 4;
+  expect_says(why(loser), "4.00 us for bringing pieces together");
 }
 
 TEST(Explain, TheLargerCauseComesFirst) {

@@ -12,7 +12,7 @@
 
 #include "core/kernel_layout.hpp"
 #include "random_plans.hpp"
-#include "scheduler/tile_order.hpp"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 namespace {
@@ -70,23 +70,48 @@ TEST(Plan, RandomPlansHangTogether) {
     EXPECT_EQ(made.grid_ctas % cluster_size(made.kernel), 0);
     EXPECT_GT(made.grid_ctas, 0);
     EXPECT_EQ(made.worker_count, made.grid_ctas / cluster_size(made.kernel) * workers_per_cta(made.kernel));
-    if (s.kind == SchedulerKind::data_parallel) {  // persistent CTAs are all resident at once: their shared memory fits
+    const bool by_item = s.kind == SchedulerKind::one_tile_per_cta || (s.kind == SchedulerKind::split_k && s.claim == WorkClaim::fixed);
+    if (!by_item) {  // persistent CTAs are all resident at once: their shared memory fits
       constexpr std::int64_t kSmBytes = 233472, kReservedBytes = 1024;
       EXPECT_LE(made.grid_ctas * (made.shared_memory_bytes + kReservedBytes), made.device.sm_count * kSmBytes);
     }
     EXPECT_LE(made.shared_memory_bytes, made.device.shared_memory_per_cta_bytes);
+    EXPECT_EQ(made.workspace_bytes > 0, split_tile_count(s) > 0 || s.claim == WorkClaim::ticket);
+    EXPECT_EQ(made.predicted.reduction_us > 0, split_tile_count(s) > 0);
     EXPECT_GT(made.predicted.total_us, 0);
     EXPECT_GT(made.predicted.useful_share, 0);
     EXPECT_LE(made.predicted.useful_share, 1);
   }
 }
 
-TEST(Plan, CandidatesAreAllKernelsInOrder) {
-  const Plan made = plan_for({.m = 1000, .n = 3000, .k = 500});
-  ASSERT_EQ(made.candidates.size(), kernel_list().size());
-  std::set<std::string> names;
-  for (const Candidate& c : made.candidates) names.insert(name(c.kernel));
-  EXPECT_EQ(names.size(), kernel_list().size());
+// Once each; those that may cut their tiles, once for each way to do so.
+TEST(Plan, CandidatesAreAllKernels) {
+  for (const std::int64_t k : {64, 500, 4096}) {
+    const Plan made = plan_for({.m = 1000, .n = 300, .k = k});
+    std::set<std::string> names, cut_names;
+    std::vector<Candidate> before;
+    std::size_t whole = 0;
+    for (const Candidate& c : made.candidates) {
+      names.insert(name(c.kernel));
+      const bool cut = split_tile_count(c.scheduler) > 0;
+      whole += cut ? 0 : 1;
+      if (cut) cut_names.insert(name(c.kernel));
+      EXPECT_EQ(c.predicted.reduction_us > 0, cut) << name(c.kernel);
+      for (const Candidate& other : before)
+        EXPECT_FALSE(other.kernel == c.kernel && other.scheduler == c.scheduler) << name(c.kernel) << " stands there twice";
+      before.push_back(c);
+    }
+    EXPECT_EQ(names.size(), kernel_list().size());
+    EXPECT_EQ(whole, kernel_list().size());
+    EXPECT_EQ(cut_names.empty(), k < 4096) << "k = " << k;
+    for (const Candidate& c : made.candidates)
+      EXPECT_FALSE(cut_names.contains(name(c.kernel)) && (c.kernel.load == LoadPath::threads || !resources(c.kernel).joins_pieces))
+          << name(c.kernel);
+  }
+}
+
+TEST(Plan, CandidatesComeInOrder) {
+  const Plan made = plan_for({.m = 1000, .n = 3000, .k = 512});
 
   const Candidate& best = made.candidates.front();
   EXPECT_EQ(best.verdict, CandidateVerdict::chosen);
@@ -110,7 +135,7 @@ TEST(Plan, TotalIsItsPartsOverlapping) {
   for (const Candidate& c : plan_for({.m = 777, .n = 1234, .k = 999 * 8}).candidates) {
     if (!can_run(c)) continue;
     const PredictedTime& t = c.predicted;
-    const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us;
+    const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
     EXPECT_GE(t.total_us, others + std::max({t.matrix_us, t.hbm_us, t.l2_us}));
     EXPECT_LE(t.total_us, others + t.matrix_us + t.hbm_us + t.l2_us);
   }

@@ -39,7 +39,9 @@ inline Plan random_plan(std::mt19937& random) {
   const DeviceSpec& device = devices[std::uniform_int_distribution<std::size_t>(0, devices.size() - 1)(random)];
   PlanOptions options;
   if (pick(random, {true, false})) options.raster = pick(random, {Rasterization::along_m, Rasterization::along_n});
-  if (pick(random, {true, false})) options.scheduler = pick(random, {SchedulerKind::one_tile_per_cta, SchedulerKind::data_parallel});
+  if (pick(random, {true, false}))
+    options.scheduler = pick(random, {SchedulerKind::one_tile_per_cta, SchedulerKind::data_parallel, SchedulerKind::split_k,
+                                      SchedulerKind::stream_k, SchedulerKind::hybrid});
   options.keep_candidates = pick(random, {true, false});
   const Result<Plan> made = plan(random_problem(random), device, options);
   EXPECT_TRUE(made.ok()) << made.error().message;

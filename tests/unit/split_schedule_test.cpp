@@ -267,13 +267,23 @@ TEST(SplitSchedule, JsonThereAndBack) {
   EXPECT_FALSE(plan_from_json(wrong));
 }
 
-TEST(SplitSchedule, ThePlannerCutsNoTilesByItself) {
-  for (const DeviceSpec& device : builtin_devices())
-    for (const GemmProblem& problem : {kNineTiles, kTwoTiles, GemmProblem{.m = 16, .n = 64, .k = 65536}}) {
-      const Plan made = plan(problem, device).value();
-      EXPECT_LE(made.scheduler.kind, SchedulerKind::data_parallel);
-      EXPECT_EQ(made.scheduler.claim, WorkClaim::fixed);
-    }
+// Deep products of few tiles are cut without being asked for; shallow ones are not, nor where the options leave no choice.
+TEST(SplitSchedule, ThePlannerCutsTilesThatLeaveSmsIdle) {
+  const GemmProblem deep{.m = 16, .n = 64, .k = 65536};
+  GemmProblem unaligned = deep;
+  unaligned.alignment_a_bytes = 2;
+  for (const DeviceSpec& device : builtin_devices()) {
+    const Plan made = plan(deep, device).value();
+    EXPECT_GT(split_tile_count(made.scheduler), 0) << device.name;
+    EXPECT_EQ(made.scheduler.claim, WorkClaim::fixed);
+    EXPECT_GT(made.grid_ctas, 1);
+    EXPECT_GT(made.workspace_bytes, 0u);
+    EXPECT_LT(made.predicted.total_us, plan(deep, device, {.scheduler = SchedulerKind::data_parallel}).value().predicted.total_us);
+    for (const Plan& whole : {plan({.m = 384, .n = 384, .k = 128}, device).value(), plan(unaligned, device).value(),
+                              plan(deep, device, {.claim = WorkClaim::ticket}).value(),
+                              plan(deep, device, {.scheduler = SchedulerKind::data_parallel}).value()})
+      EXPECT_EQ(split_tile_count(whole.scheduler), 0) << device.name << ", " << describe(whole.problem);
+  }
 }
 
 // The order of summation is the plan's, not the threads': the same bits however many there are, and the exact product of integers.

@@ -20,7 +20,7 @@ struct EncodedTensor {
   Element element{};
   std::uint8_t swizzle_bytes = 0;
   std::uint16_t box[kDimensions]{};
-  std::uint64_t data = 0;
+  std::byte* data = nullptr;
   std::uint64_t extents[kDimensions]{};
   std::uint64_t strides_bytes[kDimensions]{};  // the first: the element's size
 };
@@ -63,9 +63,8 @@ void for_each_packet(const EncodedTensor& t, TensorCoordinates at, SharedAddress
         const std::int64_t last = row_inside ? std::clamp<std::int64_t>(static_cast<std::int64_t>(t.extents[0]) - at_x, 0, per_packet) : 0;
         std::byte* global = nullptr;
         if (first < last)
-          global = reinterpret_cast<std::byte*>(t.data + static_cast<std::uint64_t>(at_x) * t.strides_bytes[0] +
-                                                static_cast<std::uint64_t>(at_y) * t.strides_bytes[1] +
-                                                static_cast<std::uint64_t>(at_z) * t.strides_bytes[2]);
+          global = t.data + at_x * static_cast<std::int64_t>(t.strides_bytes[0]) + at_y * static_cast<std::int64_t>(t.strides_bytes[1]) +
+                   at_z * static_cast<std::int64_t>(t.strides_bytes[2]);
         f(swizzled(linear, t.swizzle_bytes), global, static_cast<int>(first) * size, static_cast<int>(last) * size);
       }
 }
@@ -232,7 +231,7 @@ TensorMap encode_tensor_map(const TensorShape& shape) {
   require(shape.data != nullptr && reinterpret_cast<std::uintptr_t>(shape.data) % 16 == 0, "the address must be a multiple of 16");
   EncodedTensor t{.element = shape.element,
                   .swizzle_bytes = static_cast<std::uint8_t>(shape.swizzle_bytes),
-                  .data = reinterpret_cast<std::uintptr_t>(shape.data)};
+                  .data = static_cast<std::byte*>(const_cast<void*>(shape.data))};
   for (int d = 0; d < kDimensions; ++d) {
     require(shape.extents[d] > 0 && shape.extents[d] <= std::int64_t{1} << 32,
             "extent " + std::to_string(shape.extents[d]) + " must be from 1 to 2^32");
@@ -259,7 +258,7 @@ void tma_load(void* destination, const TensorMap& map, TensorCoordinates from, B
               const Location& at) {
   Machine& m = machine();
   const EncodedTensor t = decode(map, at);
-  note_global_source(reinterpret_cast<const void*>(t.data), span_bytes(t), at);
+  note_global_source(t.data, span_bytes(t), at);
   const SharedAddress address = shared_address(destination), barrier_address = shared_address(barrier);
   const std::size_t bytes = std::size_t{t.box[0]} * t.box[1] * t.box[2] * static_cast<std::size_t>(size_bytes(t.element));
   const std::uint32_t site = m.site(at, "copy started");
@@ -295,7 +294,7 @@ void tma_store(const TensorMap& map, TensorCoordinates to, SharedAddress source,
                    " bytes end inside a packet of 16: the copy engine would overwrite what lies behind them");
   const std::uint32_t site = m.site(at, adds ? "reducing copy started" : "copy started");
   note_source(source, bytes, site, at);
-  m.global(reinterpret_cast<const void*>(t.data), span_bytes(t), true, at);
+  m.global(t.data, span_bytes(t), true, at);
   for_each_packet(t, to, source, [&](SharedAddress, const std::byte* global, int first, int last) {
     if (global != nullptr) note_target(global + first, static_cast<std::size_t>(last - first), adds, site, at);
   });

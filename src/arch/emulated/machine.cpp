@@ -77,7 +77,7 @@ Machine::Machine(const Launch& launch, const Options& options, const std::functi
   yield_share_ = random(2) == 0 ? 0 : 4 + random(60);
   resident_ = options_.resident_clusters > 0 ? options_.resident_clusters : std::max(1, kDefaultResidentCtas / launch_.ctas_per_cluster);
   resident_ = std::min(resident_, launch_.clusters);
-  const std::size_t ctas = static_cast<std::size_t>(resident_ * launch_.ctas_per_cluster);
+  const std::size_t ctas = static_cast<std::size_t>(resident_) * static_cast<std::size_t>(launch_.ctas_per_cluster);
   agents_ = ctas * kAgentsPerCta;
   agent_times_.assign(agents_, 0);
   places_.resize(static_cast<std::size_t>(resident_));

@@ -296,7 +296,7 @@ class Machine {
   std::unordered_map<const std::uint32_t*, Flag> flags_;
   std::exception_ptr failure_;
   Machine* outer_ = nullptr;
-  static thread_local Machine* current_;
+  static thread_local Machine* current_;  // NOLINT(readability-identifier-naming): private, but clang-tidy 14 sees a variable
 };
 
 inline constexpr std::uint32_t kSharedWindow = 1024;  // the first shared address of a CTA's own: the hardware keeps the kilobyte before

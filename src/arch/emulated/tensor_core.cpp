@@ -73,6 +73,11 @@ float number(Numbers type, const std::byte* from) {
   return table[bits];
 }
 
+// Where an element stands in a matrix whose rows follow one another.
+std::size_t flat(int row, int columns, int column) {
+  return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(column);
+}
+
 // An operand as floats, `depth` for each vector.
 std::vector<float> gather(const Cta& cta, const std::vector<SharedAddress>& from, Numbers type, Major major, int vectors) {
   const int size = is_8_bit(type) ? 1 : 2, per_packet = kPacketBytes / size, k_elems = depth(type);
@@ -83,7 +88,7 @@ std::vector<float> gather(const Cta& cta, const std::vector<SharedAddress>& from
       const int index = static_cast<int>(i), blocks = vectors / 8;
       const int vector = major == Major::k ? index / 2 : index % blocks * 8 + e;
       const int k = major == Major::k ? index % 2 * per_packet + e : index / blocks;
-      all[static_cast<std::size_t>(vector * k_elems + k)] = number(type, packet + e * size);
+      all[flat(vector, k_elems, k)] = number(type, packet + e * size);
     }
   }
   return all;
@@ -102,7 +107,7 @@ std::vector<float> gather_registers(const WgmmaOp& op) {
       std::memcpy(bytes, &word, sizeof word);
       const int row = thread / 32 * 16 + thread % 32 / 4 + 8 * (r % 2);
       const int k = per_word * (thread % 4) + 4 * per_word * (r / 2);
-      for (int e = 0; e < per_word; ++e) all[static_cast<std::size_t>(row * k_elems + k + e)] = number(type, bytes + e * size);
+      for (int e = 0; e < per_word; ++e) all[flat(row, k_elems, k + e)] = number(type, bytes + e * size);
     }
   return all;
 }
@@ -110,10 +115,10 @@ std::vector<float> gather_registers(const WgmmaOp& op) {
 void multiply_exact(const std::vector<float>& p, const std::vector<float>& q, int k_elems, int columns, float* sums) {
   std::vector<float> q_rows(q.size());  // by K, so that the inner loop runs along memory
   for (int n = 0; n < columns; ++n)
-    for (int k = 0; k < k_elems; ++k) q_rows[static_cast<std::size_t>(k * columns + n)] = q[static_cast<std::size_t>(n * k_elems + k)];
+    for (int k = 0; k < k_elems; ++k) q_rows[flat(k, columns, n)] = q[flat(n, k_elems, k)];
   for (int row = 0; row < kRows; ++row)
     for (int k = 0; k < k_elems; ++k) {
-      const float factor = p[static_cast<std::size_t>(row * k_elems + k)];
+      const float factor = p[flat(row, k_elems, k)];
       const float* from = q_rows.data() + k * columns;
       float* to = sums + row * columns;
       for (int n = 0; n < columns; ++n) to[n] += factor * from[n];
@@ -129,7 +134,7 @@ void multiply_14_bits(const std::vector<float>& p, const std::vector<float>& q, 
       double terms[kDepthBytes + 1];
       double largest = std::abs(terms[k_elems] = sum);
       for (int k = 0; k < k_elems; ++k) {
-        terms[k] = static_cast<double>(p[static_cast<std::size_t>(row * k_elems + k)]) * q[static_cast<std::size_t>(n * k_elems + k)];
+        terms[k] = static_cast<double>(p[flat(row, k_elems, k)]) * q[flat(n, k_elems, k)];
         largest = std::max(largest, std::abs(terms[k]));
       }
       double total = 0;
@@ -180,7 +185,7 @@ void check_operand(Warpgroup& group, std::uint64_t descriptor, Major major, int 
     if (!m.diagnoses()) continue;
     const std::size_t offset = address - kSharedWindow;
     for (int w = 0; w < 4; ++w) {
-      const Clock& clock = cta.warps[static_cast<std::size_t>(4 * group.number + w)].clock;
+      const Clock& clock = cta.warps[flat(group.number, 4, w)].clock;
       report(cta.shadow.check_read(clock, false, offset, kPacketBytes, true), "starts a wgmma that ", address, at);
     }
     cta.shadow.note_read(me.warp->clock, who, offset, kPacketBytes);
@@ -190,7 +195,7 @@ void check_operand(Warpgroup& group, std::uint64_t descriptor, Major major, int 
 // Values of a thread's registers in an accumulator: register 4 j + 2 h + e is row 16 w + 8 h + lane / 4, column 8 j + 2 (lane % 4) + e.
 float& element(Accumulator& a, int thread, int r) {
   const int row = thread / 32 * 16 + r / 2 % 2 * 8 + thread % 32 / 4, column = r / 4 * 8 + thread % 4 * 2 + r % 2;
-  return a.values[static_cast<std::size_t>(row * a.columns + column)];
+  return a.values[flat(row, a.columns, column)];
 }
 
 // The registers leave the thread's hands: their values go to the tensor cores, and a pattern stands in their place.
@@ -205,7 +210,7 @@ std::shared_ptr<Accumulator> hand_over(Thread& me, float* d, int columns, std::u
   if (!shared) {
     shared = std::make_shared<Accumulator>();
     shared->columns = columns;
-    shared->values.resize(static_cast<std::size_t>(kRows * columns));
+    shared->values.resize(flat(kRows, columns, 0));
   }
   if (shared->columns != columns) machine().fail(at, "starts a wgmma of another width than the other threads of its warpgroup");
   const int thread = me.number % kWarpgroupThreads;

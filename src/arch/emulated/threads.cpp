@@ -110,10 +110,11 @@ void store_matrices(SharedAddress row, const std::uint32_t* matrices, int count,
       std::uint16_t elements[8];
       for (int e = 0; e < 8; ++e) {
         const int fragment_row = transposed ? e : r, fragment_column = transposed ? r : e;
-        const std::uint32_t word = c.words[static_cast<std::size_t>(4 * fragment_row + fragment_column / 2)][static_cast<std::size_t>(i)];
+        const std::uint32_t word = c.words[4 * static_cast<std::size_t>(fragment_row) + static_cast<std::size_t>(fragment_column) / 2]
+                                          [static_cast<std::size_t>(i)];
         elements[e] = static_cast<std::uint16_t>(word >> (16 * (fragment_column % 2)));
       }
-      store_shared(c.rows[static_cast<std::size_t>(8 * i + r)], elements, sizeof elements, at);
+      store_shared(c.rows[8 * static_cast<std::size_t>(i) + static_cast<std::size_t>(r)], elements, sizeof elements, at);
     }
 }
 

@@ -1,0 +1,96 @@
+// Schedules that wait: whatever the claim, and however few of the grid's clusters run at once, nobody waits for ever, and D has the same
+// bits.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "placed_operands.hpp"
+
+namespace sluice::test {
+namespace {
+
+constexpr int kPlaces = 4;  // clusters that the device holds
+constexpr int kSeedsEach = 6;
+constexpr std::array kAsynchronies = {Asynchrony::eager, Asynchrony::lazy, Asynchrony::mixed};
+
+struct Way {
+  SchedulerKind kind;
+  WorkClaim claim;
+  int clusters_m, clusters_n, k_tiles;  // how large the output is
+  int splits = 0;
+  int regions = 0;
+};
+using enum SchedulerKind;
+constexpr std::array kWays = {Way{split_k, WorkClaim::fixed, 2, 1, 7, 3},    Way{split_k, WorkClaim::ticket, 2, 1, 7, 4},
+                              Way{stream_k, WorkClaim::fixed, 1, 3, 5},      Way{stream_k, WorkClaim::ticket, 1, 3, 5},
+                              Way{stream_k, WorkClaim::ticket, 1, 1, 9},     Way{stream_k, WorkClaim::fixed, 2, 1, 9, 0, 2},
+                              Way{hybrid, WorkClaim::fixed, 3, 3, 3},        Way{hybrid, WorkClaim::ticket, 3, 3, 3},
+                              Way{data_parallel, WorkClaim::ticket, 3, 3, 2}};
+constexpr std::array kKernels = {"bf16_rc_coop_64x96x128_c1x1", "bf16_rc_ping_64x64x64_c1x1", "bf16_rc_coop_64x64x128_c2x1_swap"};
+
+Plan plan_for(const Way& way, const KernelConfig& kernel, gpu_tests::GemmCase& gemm_case) {
+  gemm_case.problem.m = way.clusters_m * kernel.tile_m * kernel.cluster_m - 3;
+  gemm_case.problem.n = way.clusters_n * kernel.tile_n * kernel.cluster_n - 8;
+  gemm_case.problem.k = way.k_tiles * kernel.tile_k - 8;
+  DeviceSpec device = find_device("h10").value();
+  device.sm_count = 2 * kPlaces;
+  device.clusters_of_2 = kPlaces;
+  if (kernel.cluster_m * kernel.cluster_n == 1) device.sm_count = kPlaces, device.clusters_of_2 = kPlaces / 2;
+  PlanOptions options{.scheduler = way.kind, .claim = way.claim, .splits = way.splits, .stream_k_regions = way.regions};
+  options.kernel_name = name(kernel);
+  options.keep_candidates = false;
+  return plan(gpu_tests::problem_for(kernel, gemm_case), device, options).value();
+}
+
+class EverySchedule : public testing::TestWithParam<std::tuple<const char*, int>> {
+ protected:
+  static const KernelConfig& kernel() {
+    for (const KernelConfig& each : kernel_list())
+      if (name(each) == std::get<0>(GetParam())) return each;
+    throw std::runtime_error(std::string(std::get<0>(GetParam())) + " has left the list: choose another small one");
+  }
+  static const Way& way() { return kWays[static_cast<std::size_t>(std::get<1>(GetParam()))]; }
+};
+
+TEST_P(EverySchedule, EndsWithTheSameBitsHoweverManyClustersRunAtOnce) {
+  gpu_tests::GemmCase gemm_case{.what = to_string(way().kind)};
+  const Plan plan = plan_for(way(), kernel(), gemm_case);
+  const int clusters = plan.grid_ctas / (kernel().cluster_m * kernel().cluster_n);
+  ASSERT_GT(clusters, 1);
+  ASSERT_GT(plan.workspace_bytes, 0u);
+  PlacedOperands operands(plan.problem, gemm_case, 7);
+  std::vector<unsigned char> first;
+  for (int resident = 1; resident <= clusters; ++resident)
+    for (int seed = 0; seed < kSeedsEach; ++seed) {
+      const EmulatorOptions options{.seed = static_cast<std::uint64_t>(seed + 100 * resident),
+                                    .asynchrony = kAsynchronies[static_cast<std::size_t>(seed) % kAsynchronies.size()],
+                                    .resident_clusters = resident};
+      operands.poison();
+      const Status status = run_on_emulator(plan, operands.arguments(), options);
+      ASSERT_TRUE(status.ok()) << resident << " of " << clusters << " resident: " << status.error().message;
+      if (first.empty()) {
+        ASSERT_EQ(operands.judge(), "");
+        first = operands.d_bytes();
+      }
+      ASSERT_EQ(operands.d_bytes(), first) << resident << " of " << clusters << " resident, seed " << options.seed << ": other bits";
+    }
+}
+
+std::string title(const testing::TestParamInfo<std::tuple<const char*, int>>& info) {
+  const auto& [kernel, number] = info.param;
+  const Way& way = kWays[static_cast<std::size_t>(number)];
+  std::string text = std::string(kernel) + '_' + to_string(way.kind) + '_' + to_string(way.claim) + '_' + std::to_string(number);
+  for (char& c : text)
+    if (c == '-') c = '_';
+  return text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Small, EverySchedule,
+                         testing::Combine(testing::ValuesIn(kKernels), testing::Range(0, static_cast<int>(kWays.size()))), title);
+
+}  // namespace
+}  // namespace sluice::test
