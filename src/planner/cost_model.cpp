@@ -95,6 +95,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   double sm_clk = rounds * overlap({tile.compute, tile.ingest}, c.overlap_exponent);
   if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
     sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
+  if (s.stream_k_tiles > 0) sm_clk *= c.stream_k_factor;
   const double sm_us = sm_clk / clocks_per_us;
   // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
   const double power = c.throttle_factor * (1 / device.sustained_fraction - 1) * (1 - std::exp(-sm_us / c.throttle_us));

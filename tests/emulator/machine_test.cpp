@@ -32,8 +32,10 @@ struct SmallPipeline {
         arch::barrier_init(full + i, 1);
         arch::barrier_init(empty + i, 4);
       }
-      arch::note_barriers(full, kStages, "full");
-      arch::note_barriers(empty, kStages, "empty");
+      for (int i = 0; i < kStages; ++i) {
+        arch::note_barrier(&full[i], "full", i);
+        arch::note_barrier(&empty[i], "empty", i);
+      }
       arch::fence_barrier_init();
     }
     arch::sync_cta();

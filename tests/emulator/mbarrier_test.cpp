@@ -109,7 +109,7 @@ TEST_F(MBarrier, OneArrivalTooManyWhileBytesAreToCome) {
   expect_objection(launch, "arrives once more than expected at ring\\[0\\], in its phase 0 with 1 of 1 arrivals and 64 bytes to come", [] {
     arch::Barrier* const full = make_barrier(kBarrier, 1);
     if (thread() != 0) return;
-    arch::note_barriers(full, 1, "ring");
+    arch::note_barrier(&full[0], "ring", 0);
     arch::barrier_arrive_expect_bytes(full, 64);
     arch::barrier_arrive(full);
   });

@@ -24,6 +24,7 @@ struct Calibration {
   double hand_over_us = 0;
   double collect_bytes_per_clk_per_sm = 1;
   double collect_round_trip_us = 0;
+  double stream_k_factor = 1;   // of the matrix time, where ranges begin and end anywhere
   double overlap_exponent = 1;  // parts that overlap: (a^e + b^e + ...)^(1/e)
   double throttle_us = 1;       // time over which the power limit takes hold
   double throttle_factor = 0;   // of 1 / DeviceSpec::sustained_fraction - 1
