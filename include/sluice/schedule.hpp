@@ -53,8 +53,8 @@ struct SchedulerParams {
 
 // A piece of work: k-tiles [k_begin, k_end) of one output tile.
 //
-// The pieces of a tile are numbered along k. Each but the first waits for the one before it and adds its own sums to those that it
-// finds; the last one has them all and runs the epilogue.
+// The pieces of a tile are numbered along k. Each but the last leaves its sums for the last one, which waits for them, adds them up in the
+// order of k, and runs the epilogue.
 struct WorkTile {
   std::int32_t tile_m = 0;
   std::int32_t tile_n = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #ifdef __CUDACC__
+#include "arch/sm90/clocks.cuh"
 #include "arch/sm90/cluster_memory.cuh"
 #include "arch/sm90/diagnosis.cuh"
 #include "arch/sm90/flags.cuh"

@@ -12,7 +12,7 @@ LONGEST_WAY_LINES = 2500
 WAY_STARTS = ("src/launch/cuda/run", "src/kernel/gemm_kernel")
 # Not on the way of a bf16 GEMM in whole tiles: the other machine, what only tiles in pieces and tickets need, the load path of unaligned
 # operands, the list (data, not code).
-DETOURS = ("src/arch/emulated/", "src/arch/sm90/cluster_memory", "src/arch/sm90/flags", "src/scheduler/split_k", "src/scheduler/stream_k",
+DETOURS = ("src/arch/emulated/", "src/arch/sm90/clocks", "src/arch/sm90/cluster_memory", "src/arch/sm90/flags", "src/scheduler/split_k", "src/scheduler/stream_k",
            "src/scheduler/workspace", "src/kernel/reduction/", "src/kernel/tickets", "src/kernel/mainloop/thread_producer",
            "src/core/kernel_list")
 BETWEEN = ("src/kernel/kernel_instance",)

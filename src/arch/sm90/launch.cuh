@@ -11,12 +11,4 @@ SLUICE_DEVICE void wait_for_predecessor() { asm volatile("griddepcontrol.wait;" 
 // When all CTAs have said so, the next kernel may start to take over SMs as they become free. It says nothing about results.
 SLUICE_DEVICE void allow_successor() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-// Time in nanoseconds that all SMs agree on, and this SM's own cycles.
-SLUICE_DEVICE std::uint64_t global_time_ns() {
-  std::uint64_t time;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
-  return time;
-}
-SLUICE_DEVICE std::uint64_t clock_cycles() { return static_cast<std::uint64_t>(clock64()); }
-
 }  // namespace sluice::arch
