@@ -111,6 +111,7 @@ Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const Ope
   if (!workspace_memory) return workspace_memory.error();
   d = std::move(*d_memory);
   workspace = std::move(*workspace_memory);
+  if (Status s = prepare_workspace(workspace.get(), plan.workspace_bytes, nullptr); !s) return s.error();
   // All bits set is NaN in every output type: an element that no kernel writes shows.
   if (d)
     if (Status s = check(cudaMemset(d.get(), 0xff, bytes.d), "filling D"); !s) return s.error();

@@ -145,9 +145,10 @@ typedef struct sluice_plan_info {
   int32_t worker_count;
   int32_t shared_memory_bytes;
   int32_t candidate_count;
-  /* Predicted time: total = launch + max(matrix, hbm, l2) + ramp + exposed epilogue. */
+  /* Predicted time: total = launch + max(matrix, hbm, l2) + ramp + exposed epilogue + reduction. */
   double total_us, launch_us, matrix_us, hbm_us, l2_us, ramp_us, exposed_epilogue_us;
   double waves, useful_share, busy_share;
+  double reduction_us; /* bringing the pieces of a tile together */
 } sluice_plan_info;
 
 /* Device pointers for sluice_run(), host pointers for the others, aligned as the problem promised. */
@@ -235,9 +236,13 @@ sluice_status sluice_plan_simulate_json(const sluice_plan* plan, char** text);
 
 /* ---- Running ---- */
 
+/* Once for each workspace, before the first plan uses it: clears the flags in its first 64 KiB, on `stream`. Every run leaves them cleared,
+ * whatever plans follow one another in the workspace. Does nothing when workspace_bytes is 0. */
+sluice_status sluice_prepare_workspace(void* workspace, size_t workspace_bytes, void* stream);
+
 /* Enqueues the plan on `stream` (a cudaStream_t; NULL is the default stream) of the current device: no allocation, no synchronisation,
- * legal during stream capture. `workspace` is device memory of at least the plan's workspace_bytes, aligned to 256 bytes, that nothing
- * else uses until the work is done; NULL when the plan needs none.
+ * legal during stream capture. `workspace` is device memory of at least the plan's workspace_bytes, aligned to 256 bytes and
+ * prepared, that nothing else uses until the work is done; NULL when the plan needs none.
  * Errors: INVALID_ARGUMENT, MISALIGNED, WORKSPACE_TOO_SMALL, WRONG_DEVICE, CUDA, UNSUPPORTED (a build without CUDA, a schedule that no
  * kernel runs). */
 sluice_status sluice_run(const sluice_plan* plan, const sluice_arguments* arguments, void* workspace, size_t workspace_bytes, void* stream);

@@ -304,6 +304,13 @@ sluice_status sluice_plan_simulate_json(const sluice_plan* plan, char** text) {
   return plan_text(plan, text, [](const Plan& p) { return simulated(p, [](const Simulation& s) { return to_json(s); }); });
 }
 
+sluice_status sluice_prepare_workspace(void* workspace, size_t workspace_bytes, void* stream) {
+  return guarded([&]() -> Status {
+    if (workspace_bytes > 0 && workspace == nullptr) return null_pointer("workspace");
+    return workspace_bytes == 0 ? Nothing{} : prepare_workspace(workspace, workspace_bytes, static_cast<Stream>(stream));
+  });
+}
+
 sluice_status sluice_run(const sluice_plan* plan, const sluice_arguments* arguments, void* workspace, size_t workspace_bytes,
                          void* stream) {
   return guarded([&]() -> Status {

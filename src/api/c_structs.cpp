@@ -12,7 +12,7 @@ namespace {
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
               (sizeof(sluice_problem) == 152 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 56 &&
-               sizeof(sluice_plan_info) == 112 && sizeof(sluice_arguments) == 48 && sizeof(sluice_emulator_options) == 32));
+               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 48 && sizeof(sluice_emulator_options) == 32));
 static_assert(offsetof(sluice_problem, type_ab) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
               offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_device, l2_bytes) == 88);
 static_assert(SLUICE_PACKED == kPacked);
@@ -214,6 +214,7 @@ Status from_plan(const Plan& plan, sluice_plan_info& to) {
   c.l2_us = t.l2_us;
   c.ramp_us = t.ramp_us;
   c.exposed_epilogue_us = t.exposed_epilogue_us;
+  c.reduction_us = t.reduction_us;
   c.waves = t.waves;
   c.useful_share = t.useful_share;
   c.busy_share = t.busy_share;

@@ -412,6 +412,8 @@ static void test_run(void) {
 
   CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
   CHECK(sluice_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
+  CHECK_REFUSED(sluice_prepare_workspace(NULL, 64, NULL), SLUICE_INVALID_ARGUMENT, "workspace is a null pointer");
+  CHECK(sluice_prepare_workspace(NULL, 0, NULL) == SLUICE_OK);
   CHECK_REFUSED(sluice_run_on_cpu(plan, NULL, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "arguments is a null pointer");
   CHECK_REFUSED(sluice_run_on_cpu(NULL, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "plan is a null pointer");
   CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "null");

@@ -4,7 +4,7 @@
 
 #include <sluice/sluice.hpp>
 
-// On a Hopper GPU: the caller owns the stream, the matrices and the workspace.
+// On a Hopper GPU: the caller owns the stream, the matrices and the workspace (once cleared by sluice::prepare_workspace).
 sluice::Status enqueue(const sluice::Plan& plan, const void* a, const void* b, void* d, void* workspace, sluice::Stream stream) {
   return sluice::run(plan, {.a = a, .b = b, .d = d}, workspace, plan.workspace_bytes, stream);
 }
