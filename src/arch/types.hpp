@@ -44,4 +44,18 @@ inline constexpr int kWgmmaDepthElems = 16;  // of 16-bit elements: 32 bytes of 
 // Which way an operand lies in shared memory, as wgmma's transpose immediates encode it.
 enum class Major : int { k = 0, vector = 1 };
 
+// How wgmma is told of a matrix in shared memory in rows of 128 bytes, swizzled by 128 bytes, starting at a multiple of 1024 bytes (PTX
+// ISA, "Matrix Descriptor Format"). `stride_bytes` leads from eight such rows to the next eight. `leading_bytes` matters for Major::vector
+// alone: it leads from 64 vectors to the next 64.
+constexpr std::uint64_t encode_matrix_descriptor(SharedAddress start, int leading_bytes, int stride_bytes) {
+  constexpr std::uint64_t kSwizzle128Bytes = std::uint64_t{1} << 62;
+  const auto field = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3FFFF) >> 4); };
+  return field(start) | field(static_cast<std::uint32_t>(leading_bytes)) << 16 | field(static_cast<std::uint32_t>(stride_bytes)) << 32 |
+         kSwizzle128Bytes;
+}
+// The descriptor of the same matrix, `bytes` further on.
+constexpr std::uint64_t advance_descriptor(std::uint64_t descriptor, int bytes) {
+  return descriptor + static_cast<std::uint64_t>(bytes >> 4);
+}
+
 }  // namespace sluice::arch

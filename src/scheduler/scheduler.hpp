@@ -1,4 +1,5 @@
-// Schedulers deal work tiles to workers. They are plain code: the GPU, the simulator and the tests run the same lines.
+// Schedulers deal a list's items to CTAs and clusters, for those who replay a schedule on the CPU. In a kernel the dispatcher walks the
+// same list (scheduler/items.hpp) itself.
 #pragma once
 
 #include <concepts>
@@ -54,9 +55,7 @@ class ItemScheduler {
 
 // Whole tiles. With as many units as tiles it is the classic launch of one tile per CTA.
 using DataParallelScheduler = ItemScheduler<WholeTileItems>;
-using SplitKScheduler = ItemScheduler<SplitKItems>;
-using StreamKScheduler = ItemScheduler<StreamKItems>;  // and hybrid
-static_assert(Scheduler<DataParallelScheduler> && Scheduler<SplitKScheduler> && Scheduler<StreamKScheduler>);
+static_assert(Scheduler<DataParallelScheduler>);
 
 // The workers of a unit take its work tiles in turn: one for the first, one for the second, ... The producer loads in this order, and
 // each consumer walks the same list and leaves out what is not its own.

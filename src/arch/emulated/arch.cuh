@@ -197,13 +197,7 @@ SLUICE_DEVICE void bulk_wait(Location at = Location::current()) {
 
 // wgmma
 SLUICE_DEVICE std::uint64_t matrix_descriptor(const void* start, int leading_bytes, int stride_bytes) {
-  constexpr std::uint64_t kSwizzle128Bytes = std::uint64_t{1} << 62;
-  const auto field = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3FFFF) >> 4); };
-  return field(shared_address(start)) | field(static_cast<std::uint32_t>(leading_bytes)) << 16 |
-         field(static_cast<std::uint32_t>(stride_bytes)) << 32 | kSwizzle128Bytes;
-}
-SLUICE_DEVICE std::uint64_t advance_descriptor(std::uint64_t descriptor, int bytes) {
-  return descriptor + static_cast<std::uint64_t>(bytes >> 4);
+  return encode_matrix_descriptor(shared_address(start), leading_bytes, stride_bytes);
 }
 using emulated::wgmma_fence;
 SLUICE_DEVICE void wgmma_commit(Location at = Location::current()) { emulated::wgmma_commit(at); }

@@ -9,17 +9,8 @@
 
 namespace sluice::arch {
 
-// A matrix in shared memory in rows of 128 bytes, swizzled by 128 bytes, starting at a multiple of 1024 bytes. `stride_bytes` leads from
-// eight such rows to the next eight. `leading_bytes` matters for Major::vector alone: it leads from 64 vectors to the next 64.
 SLUICE_DEVICE std::uint64_t matrix_descriptor(const void* start, int leading_bytes, int stride_bytes) {
-  constexpr std::uint64_t kSwizzle128Bytes = std::uint64_t{1} << 62;
-  const auto field = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3FFFF) >> 4); };
-  return field(shared_address(start)) | field(static_cast<std::uint32_t>(leading_bytes)) << 16 |
-         field(static_cast<std::uint32_t>(stride_bytes)) << 32 | kSwizzle128Bytes;
-}
-// The descriptor of the same matrix, `bytes` further on.
-SLUICE_DEVICE std::uint64_t advance_descriptor(std::uint64_t descriptor, int bytes) {
-  return descriptor + static_cast<std::uint64_t>(bytes >> 4);
+  return encode_matrix_descriptor(shared_address(start), leading_bytes, stride_bytes);
 }
 
 // Orders register accesses of this warpgroup with the wgmma that follow. Needed before the first of a group.

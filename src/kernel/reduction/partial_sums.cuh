@@ -57,13 +57,19 @@ class PartialSums {
   static SLUICE_DEVICE void add(Accumulators<config>& sums, const float* place, std::int64_t step) {
     arch::Floats4 left[pieces][kPackets];
     SLUICE_UNROLL
-    for (int piece = 0; piece < pieces; ++piece) SLUICE_UNROLL
-    for (int i = 0; i < kPackets; ++i)
-      left[piece][i] = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + piece * step + i * kRowElems));
+    for (int piece = 0; piece < pieces; ++piece) {
+      SLUICE_UNROLL
+      for (int i = 0; i < kPackets; ++i)
+        left[piece][i] = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + piece * step + i * kRowElems));
+    }
     SLUICE_UNROLL
-    for (int piece = 0; piece < pieces; ++piece) SLUICE_UNROLL
-    for (int i = 0; i < kPackets; ++i) SLUICE_UNROLL
-    for (int e = 0; e < 4; ++e) sums.values[i / kPerBlock][i % kPerBlock * 4 + e] += left[piece][i].values[e];
+    for (int piece = 0; piece < pieces; ++piece) {
+      SLUICE_UNROLL
+      for (int i = 0; i < kPackets; ++i) {
+        SLUICE_UNROLL
+        for (int e = 0; e < 4; ++e) sums.values[i / kPerBlock][i % kPerBlock * 4 + e] += left[piece][i].values[e];
+      }
+    }
   }
 
   static SLUICE_DEVICE arch::Floats4 packet(const Accumulators<config>& sums, int i) {
