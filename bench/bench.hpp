@@ -28,6 +28,9 @@ struct BenchOptions {
   // Times every kernel that can run each shape instead of the rivals: how far is the planner's choice from the best?
   bool all_kernels = false;
 
+  // Sluice is told that B, the weights, is constant (GemmProblem::constant_b), so that launches overlap. cuBLASLt has no such promise.
+  bool constant_b = false;
+
   int rounds = 0;                  // turns of each competitor; 0: as many as the seconds allow, 7 at least
   double seconds_per_shape = 0.5;  // GPU time to aim at
   PlanOptions plan_options;        // restricts Sluice's choice of kernel

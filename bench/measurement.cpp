@@ -18,7 +18,9 @@ constexpr int kFinalists = 3;
 constexpr int kKernelRounds = 3;
 constexpr std::int64_t kSamples = 4096;
 
-GemmProblem problem_of(const Shape& shape) { return {.m = shape.m, .n = shape.n, .k = shape.k}; }
+GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
+  return {.m = shape.m, .n = shape.n, .k = shape.k, .constant_b = options.constant_b};
+}
 
 // Indices of `us`, smallest first.
 std::vector<std::size_t> order_of(const std::vector<double>& us) {
@@ -214,7 +216,7 @@ void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeRe
 
 ShapeResult Measurement::measure(const Shape& shape) {
   ShapeResult result{.shape = shape};
-  Result<Plan> plan = sluice::plan(problem_of(shape), device_, options_.plan_options);
+  Result<Plan> plan = sluice::plan(problem_of(shape, options_), device_, options_.plan_options);
   if (!plan) {
     result.wrong = plan.error().message;
     return result;

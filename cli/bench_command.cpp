@@ -67,6 +67,7 @@ void add_bench_command(CLI::App& app, Session& session) {
   command->add_option("--m-max", options.m_max, "Only shapes with at most this many rows");
   command->add_option("--shape", options.shape_filter, "Only shapes with this text in MxNxK");
   command->add_flag("--all-kernels", options.all_kernels, "Time every kernel instead of the rivals: how far is the planner from the best?");
+  command->add_flag("--constant-b", options.constant_b, "Declare the weights constant, so that launches may fetch them early");
   command->add_option("--rounds", options.rounds, "Turns of each competitor (default: as many as the seconds allow, 7 at least)");
   command->add_option("--seconds-per-shape", options.seconds_per_shape, "GPU time to aim at")->capture_default_str()->check(above_zero());
   command->add_option("--gpu", flags->gpu, "Use this GPU");

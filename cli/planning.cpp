@@ -73,6 +73,14 @@ Result<Epilogue> to_epilogue(const EpilogueFlags& flags, Bias bias) {
   return epilogue;
 }
 
+void add_constant_flag(CLI::App& command, std::string& constant) {
+  command
+      .add_option("--constant", constant,
+                  "Operands that no kernel still running writes, fetched before the kernel before this one ends: a, b, ab, none")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"a", "b", "ab", "none"}));
+}
+
 void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
   command.add_option("--m", flags.m, "Rows of A and D")->required(required);
   command.add_option("--n", flags.n, "Columns of B and D")->required(required);
@@ -88,6 +96,7 @@ void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
   command.add_option("--alignment-a", flags.alignment_a, "Alignment of the pointer to A in bytes")->capture_default_str();
   command.add_option("--alignment-b", flags.alignment_b, "Alignment of the pointer to B in bytes")->capture_default_str();
   command.add_option("--alignment-d", flags.alignment_d, "Alignment of the pointers to C, D and bias in bytes")->capture_default_str();
+  add_constant_flag(command, flags.constant);
   command.add_option("--bias", flags.bias, fmt::format("Bias: {}", kBiases))->capture_default_str();
   add_epilogue_flags(command, flags.epilogue);
 }
@@ -108,6 +117,8 @@ Result<GemmProblem> to_problem(const ProblemFlags& flags) {
   problem.alignment_a_bytes = flags.alignment_a;
   problem.alignment_b_bytes = flags.alignment_b;
   problem.alignment_d_bytes = flags.alignment_d;
+  problem.constant_a = flags.constant.find('a') == 0;
+  problem.constant_b = flags.constant == "b" || flags.constant == "ab";
   const Result<Bias> bias = choose("--bias", flags.bias, &parse_bias, kBiases);
   if (!bias) return bias.error();
   const Result<Epilogue> epilogue = to_epilogue(flags.epilogue, *bias);

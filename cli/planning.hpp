@@ -35,8 +35,11 @@ struct ProblemFlags {
   std::string type = "bf16", out_type, layout = "rc", bias = "none";
   std::int64_t lda = kPacked, ldb = kPacked, ldc = kPacked, ldd = kPacked;
   int alignment_a = 16, alignment_b = 16, alignment_d = 16;
+  std::string constant = "none";
   EpilogueFlags epilogue;
 };
+// --constant: "a", "b", "ab" or "none".
+void add_constant_flag(CLI::App& command, std::string& constant);
 // `required`: whether --m, --n and --k must be there (not when the problem may come from a file).
 void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required);
 Result<GemmProblem> to_problem(const ProblemFlags& flags);

@@ -55,6 +55,13 @@ struct GemmProblem {
   int alignment_b_bytes = 16;
   int alignment_d_bytes = 16;  // of C, D and bias
 
+  // The caller's promise that no kernel still running, or yet to run, when this one is launched writes A or B: weights, typically. Such an
+  // operand is fetched before the kernel before this one in the stream has finished (programmatic dependent launch), which hides launch
+  // and ramp, 1 to 2 us. Kernels before it that start their own successors early count as running until they have ended: where one
+  // of them writes the operand, leave this false, or the product may be of old values.
+  bool constant_a = false;
+  bool constant_b = false;
+
   Epilogue epilogue;
 
   bool operator==(const GemmProblem&) const = default;

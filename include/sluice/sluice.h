@@ -101,6 +101,9 @@ typedef struct sluice_problem {
   float alpha;               /* default 1 */
   float beta;                /* default 0 */
   int32_t reserved;          /* 0 */
+  /* Not 0: no kernel still running or yet to run when this one is launched writes the operand (weights). It is then fetched before the
+   * kernel before this one in the stream has finished. sluice/problem.hpp names the hazard. Default 0. */
+  int32_t constant_a, constant_b;
 } sluice_problem;
 
 /* A GPU as data. Get one from sluice_device_find(), sluice_device_current() or sluice_device_from_json(), and change what is different. */

@@ -98,6 +98,7 @@ sluice_problem default_of(const sluice_problem*) {
   c.alignment_a_bytes = p.alignment_a_bytes, c.alignment_b_bytes = p.alignment_b_bytes, c.alignment_d_bytes = p.alignment_d_bytes;
   c.bias = static_cast<std::int32_t>(p.epilogue.bias), c.activation = static_cast<std::int32_t>(p.epilogue.activation);
   c.alpha = p.epilogue.alpha, c.beta = p.epilogue.beta;
+  c.constant_a = p.constant_a ? 1 : 0, c.constant_b = p.constant_b ? 1 : 0;
   return c;
 }
 
@@ -122,6 +123,7 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   p.batch_stride_c = c.batch_stride_c, p.batch_stride_d = c.batch_stride_d;
   p.alignment_a_bytes = c.alignment_a_bytes, p.alignment_b_bytes = c.alignment_b_bytes, p.alignment_d_bytes = c.alignment_d_bytes;
   p.epilogue.alpha = c.alpha, p.epilogue.beta = c.beta;
+  p.constant_a = c.constant_a != 0, p.constant_b = c.constant_b != 0;
   return p;
 }
 

@@ -135,6 +135,7 @@ std::string describe(const GemmProblem& p) {
   if (p.epilogue.beta != 0.0f) line += ", + beta C";
   if (p.epilogue.bias != Bias::none) line += std::string(", bias ") + to_string(p.epilogue.bias);
   if (p.epilogue.activation != Activation::none) line += std::string(", ") + to_string(p.epilogue.activation);
+  if (p.constant_a || p.constant_b) line += std::string(", constant ") + (!p.constant_b ? "A" : p.constant_a ? "A and B" : "B");
   return line;
 }
 

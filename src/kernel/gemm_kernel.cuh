@@ -51,7 +51,6 @@ class GemmKernel {
       put_first(item);  // while the barriers are being made
     }
     sync_barriers_ready();
-    arch::allow_successor();
     if (warpgroup == 0) {
       if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
       produce_and_dispatch(warp, item);
@@ -142,7 +141,9 @@ class GemmKernel {
   SLUICE_DEVICE void produce() const {
     typename Ring::Position at;
     typename Work::Position work_at;
-    arch::wait_for_predecessor();  // nothing in global memory is touched before this
+    int ahead = 0;
+    if (dealt_out()) ahead = Producer::load_ahead(params_.mainloop, ring_, work_.read(work_at));
+    arch::wait_for_predecessor();  // nothing in global memory that is not constant is touched before this
     SLUICE_NO_UNROLL
     for (;;) {
       const WorkTile tile = work_.read(work_at);
@@ -152,9 +153,11 @@ class GemmKernel {
       else
         work_.release(work_at);
       arch::note_work(tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end);
-      const int first_m = tile.tile_m * config.tile_m, first_n = tile.tile_n * config.tile_n;
-      Producer::load(params_.mainloop, ring_, at, swapped(config) ? first_n : first_m, swapped(config) ? first_m : first_n, tile);
+      Producer::load(params_.mainloop, ring_, at, tile, ahead);
+      ahead = 0;
     }
+    // With all that this CTA wants from memory under way: what the next kernel fetches early then fills the gap that this one's end leaves.
+    arch::allow_successor();
   }
 
   SLUICE_DEVICE void consume(int warpgroup) const {

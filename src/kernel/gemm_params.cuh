@@ -19,6 +19,7 @@ struct OperandParams {
   std::int64_t batch_stride_elems;
   std::int32_t vectors;     // rows of A or columns of B
   std::int32_t batch_step;  // 1, or 0 when one matrix serves the whole batch
+  bool constant;            // may be read before the kernel before this one has finished
 };
 
 struct MainloopParams {

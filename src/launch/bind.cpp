@@ -14,6 +14,7 @@ struct OperandView {
   const char* name;
   const void* data;
   bool k_major;
+  bool constant;
   std::int64_t vectors;
   std::int64_t leading_elems;
   std::int64_t batch_stride_elems;
@@ -34,6 +35,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.leading_elems = view.leading_elems;
   params.batch_stride_elems = view.batch_stride_elems;
   params.vectors = static_cast<std::int32_t>(view.vectors);
+  params.constant = view.constant;
   params.batch_step = p.batch > 1 && view.batch_stride_elems == 0 ? 0 : 1;
   if (plan.kernel.load == LoadPath::threads || plan.scheduler.k_tiles == 0) return Nothing{};
 
@@ -60,6 +62,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
   const OperandView a{.name = "A",
                       .data = arguments.a,
                       .k_major = k_major_a(kernel),
+                      .constant = p.constant_a,
                       .vectors = p.m,
                       .leading_elems = p.lda,
                       .batch_stride_elems = p.batch_stride_a,
@@ -69,6 +72,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
   const OperandView b{.name = "B",
                       .data = arguments.b,
                       .k_major = k_major_b(kernel),
+                      .constant = p.constant_b,
                       .vectors = p.n,
                       .leading_elems = p.ldb,
                       .batch_stride_elems = p.batch_stride_b,

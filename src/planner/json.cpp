@@ -43,7 +43,7 @@ void fields(Either<Epilogue> auto& s, auto&& field) {
 
 void fields(Either<GemmProblem> auto& s, auto&& field) {
   auto& [m, n, k, batch, type_ab, type_d, layout_a, layout_b, lda, ldb, ldc, ldd, batch_stride_a, batch_stride_b, batch_stride_c,
-         batch_stride_d, alignment_a_bytes, alignment_b_bytes, alignment_d_bytes, epilogue] = s;
+         batch_stride_d, alignment_a_bytes, alignment_b_bytes, alignment_d_bytes, constant_a, constant_b, epilogue] = s;
   field("m", m);
   field("n", n);
   field("k", k);
@@ -63,6 +63,8 @@ void fields(Either<GemmProblem> auto& s, auto&& field) {
   field("alignment_a_bytes", alignment_a_bytes);
   field("alignment_b_bytes", alignment_b_bytes);
   field("alignment_d_bytes", alignment_d_bytes);
+  field("constant_a", constant_a);
+  field("constant_b", constant_b);
   field("epilogue", epilogue);
 }
 

@@ -3,6 +3,8 @@
 //   Major::vector  blocks of 64 vectors; a block has one row for each of the 64 elements of K
 #pragma once
 
+#include "sluice/schedule.hpp"
+
 #include "arch/arch.cuh"
 #include "core/kernel_layout.hpp"
 
@@ -29,6 +31,11 @@ struct OperandTile {
   static_assert(config.tile_k % kRowElems == 0, "a k-tile is made of swizzled rows");
   static_assert(kVectors % kSharers == 0 && kSliceVectors % 8 == 0, "slices start at multiples of the swizzle pattern");
   static_assert(kMajor == arch::Major::k || kSliceVectors % kRowElems == 0, "contiguous vectors come in whole blocks of 64");
+
+  // The first of a work tile's vectors.
+  static SLUICE_DEVICE int first_vector(const WorkTile& tile) {
+    return kIsP != swapped(config) ? tile.tile_m * config.tile_m : tile.tile_n * config.tile_n;
+  }
 
   static SLUICE_DEVICE std::uint64_t descriptor(const std::byte* tile) {
     return arch::matrix_descriptor(tile, kBlockBytes, kEightRowsBytes);

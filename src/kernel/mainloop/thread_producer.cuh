@@ -20,13 +20,17 @@ class ThreadProducer {
   // All the threads of the producing warps.
   static constexpr bool kAlone = false;
 
-  static SLUICE_DEVICE void load(const MainloopParams& params, const Ring& ring, typename Ring::Position& at, int first_p, int first_q,
-                                 const WorkTile& tile) {
+  // Nothing is fetched early: this path is not there for speed.
+  static SLUICE_DEVICE int load_ahead(const MainloopParams&, const Ring&, const WorkTile&) { return 0; }
+
+  static SLUICE_DEVICE void load(const MainloopParams& params, const Ring& ring, typename Ring::Position& at, const WorkTile& tile, int) {
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring.wait_empty(at);
-      copy_tile<Operand::p>(params.p, params.k, ring.stage_p(at), first_p, k_tile * config.tile_k, tile.group);
-      copy_tile<Operand::q>(params.q, params.k, ring.stage_q(at), first_q, k_tile * config.tile_k, tile.group);
+      copy_tile<Operand::p>(params.p, params.k, ring.stage_p(at), OperandTile<config, Operand::p>::first_vector(tile),
+                            k_tile * config.tile_k, tile.group);
+      copy_tile<Operand::q>(params.q, params.k, ring.stage_q(at), OperandTile<config, Operand::q>::first_vector(tile),
+                            k_tile * config.tile_k, tile.group);
       arch::fence_shared_for_async();  // wgmma reads what these ordinary stores wrote
       arch::barrier_arrive(ring.full_barrier(at));
       at.advance();

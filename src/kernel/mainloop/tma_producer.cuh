@@ -20,29 +20,50 @@ class TmaProducer {
   // One thread of the producing warp.
   static constexpr bool kAlone = true;
 
-  // Loads all k-tiles of one work tile. first_p, first_q: the tile's first vectors.
-  static SLUICE_DEVICE void load(const MainloopParams& params, const Ring& ring, typename Ring::Position& at, int first_p, int first_q,
-                                 const WorkTile& tile) {
-    const int batch_p = tile.group * params.p.batch_step, batch_q = tile.group * params.q.batch_step;
+  // Loads all k-tiles of one work tile; of the first `ahead`, load_ahead() has done its part.
+  static SLUICE_DEVICE void load(const MainloopParams& params, const Ring& ring, typename Ring::Position& at, const WorkTile& tile,
+                                 int ahead) {
     SLUICE_NO_UNROLL
-    for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
-      ring.wait_empty(at);
-      arch::barrier_arrive_expect_bytes(ring.full_barrier(at), Ring::kLayout.stage_bytes);
-      load_slice<Operand::p>(params.p, ring.stage_p(at), ring.full_barrier(at), first_p, k_tile * config.tile_k, batch_p);
-      load_slice<Operand::q>(params.q, ring.stage_q(at), ring.full_barrier(at), first_q, k_tile * config.tile_k, batch_q);
+    for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile, --ahead) {
+      if (ahead <= 0) begin_stage(ring, at);
+      if (ahead <= 0 || !params.p.constant) load_slice<Operand::p>(params.p, ring, at, tile, k_tile);
+      if (ahead <= 0 || !params.q.constant) load_slice<Operand::q>(params.q, ring, at, tile, k_tile);
       at.advance();
     }
   }
 
+  // Before the predecessor has finished: what is constant of the CTA's first k-tiles, as many as the ring holds.
+  static SLUICE_DEVICE int load_ahead(const MainloopParams& params, const Ring& ring, const WorkTile& tile) {
+    if (!params.p.constant && !params.q.constant) return 0;
+    const int k_tiles = tile.k_end - tile.k_begin, ahead = k_tiles < Ring::kLayout.stages ? k_tiles : Ring::kLayout.stages;
+    typename Ring::Position at;
+    SLUICE_NO_UNROLL
+    for (int k_tile = tile.k_begin; k_tile < tile.k_begin + ahead; ++k_tile) {
+      begin_stage(ring, at);
+      if (params.p.constant) load_slice<Operand::p>(params.p, ring, at, tile, k_tile);
+      if (params.q.constant) load_slice<Operand::q>(params.q, ring, at, tile, k_tile);
+      at.advance();
+    }
+    return ahead;
+  }
+
  private:
+  static SLUICE_DEVICE void begin_stage(const Ring& ring, const typename Ring::Position& at) {
+    ring.wait_empty(at);
+    arch::barrier_arrive_expect_bytes(ring.full_barrier(at), Ring::kLayout.stage_bytes);
+  }
+
   // This CTA's share of the operand tile, sent to all CTAs that need it.
   template <Operand operand>
-  static SLUICE_DEVICE void load_slice(const OperandParams& params, std::byte* tile, arch::Barrier* barrier, int first_vector, int first_k,
-                                       int batch) {
+  static SLUICE_DEVICE void load_slice(const OperandParams& params, const Ring& ring, const typename Ring::Position& at,
+                                       const WorkTile& work, int k_tile) {
     using Tile = OperandTile<config, operand>;
+    std::byte* const tile = operand == Operand::p ? ring.stage_p(at) : ring.stage_q(at);
+    arch::Barrier* const barrier = ring.full_barrier(at);
+    const int first_k = k_tile * config.tile_k, batch = work.group * params.batch_step;
     int slice = 0;
     if constexpr (Tile::kSharers > 1) slice = arch::cta_in_cluster();
-    const int vector = first_vector + slice * Tile::kSliceVectors;
+    const int vector = Tile::first_vector(work) + slice * Tile::kSliceVectors;
     SLUICE_UNROLL
     for (int slab = 0; slab < Tile::kSlabs; ++slab) {
       std::byte* destination = tile + slab * Tile::kSlabBytes + slice * Tile::kSliceBytes;

@@ -62,13 +62,16 @@ std::size_t span_bytes(std::int64_t inner, std::int64_t outer, std::int64_t lead
 std::vector<emulated::GlobalBuffer> buffers(const GemmProblem& p, const GemmArguments& arguments) {
   const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
   std::vector<emulated::GlobalBuffer> all;
-  const auto add = [&](const char* name, const void* data, std::size_t bytes, bool writable) {
-    if (data != nullptr && bytes > 0) all.push_back({.name = name, .data = data, .bytes = bytes, .writable = writable});
+  const auto add = [&](const char* name, const void* data, std::size_t bytes, bool writable, bool constant = false) {
+    if (data != nullptr && bytes > 0)
+      all.push_back({.name = name, .data = data, .bytes = bytes, .writable = writable, .constant = constant});
   };
   add("D", arguments.d, span_bytes(p.n, p.m, p.ldd, p.batch, p.batch_stride_d, p.type_d), true);  // before C, which may be the same
   if (reads_a_and_b(p)) {
-    add("A", arguments.a, span_bytes(a_rows ? p.k : p.m, a_rows ? p.m : p.k, p.lda, p.batch, p.batch_stride_a, p.type_ab), false);
-    add("B", arguments.b, span_bytes(b_rows ? p.n : p.k, b_rows ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b, p.type_ab), false);
+    add("A", arguments.a, span_bytes(a_rows ? p.k : p.m, a_rows ? p.m : p.k, p.lda, p.batch, p.batch_stride_a, p.type_ab), false,
+        p.constant_a);
+    add("B", arguments.b, span_bytes(b_rows ? p.n : p.k, b_rows ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b, p.type_ab), false,
+        p.constant_b);
   }
   if (reads_c(p)) add("C", arguments.c, span_bytes(p.n, p.m, p.ldc, p.batch, p.batch_stride_c, p.type_d), false);
   if (p.epilogue.bias != Bias::none)
