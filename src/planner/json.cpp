@@ -246,6 +246,9 @@ class Reader {
       read_name(json, value, path);
     } else if constexpr (std::is_floating_point_v<T>) {
       read_number(json, value, path);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (!json.is_boolean()) return fail(path, "must be true or false, not " + shown(json));
+      value = json.get<bool>();
     } else if constexpr (std::is_integral_v<T>) {
       read_integer(json, value, path);
     } else if constexpr (std::is_same_v<T, std::string>) {
