@@ -171,7 +171,8 @@ void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeRe
     PlanOptions forced = options_.plan_options;
     forced.kernel_name = name(candidate.kernel);
     forced.scheduler = candidate.scheduler.kind;
-    if (candidate.scheduler.kind == SchedulerKind::split_k) forced.splits = candidate.scheduler.splits;
+    if (candidate.scheduler.kind == SchedulerKind::split_k)
+      forced.splits = candidate.scheduler.splits, forced.reduction = candidate.scheduler.reduction;
     if (candidate.scheduler.kind > SchedulerKind::data_parallel) forced.min_k_tiles = candidate.scheduler.min_k_tiles;
     forced.keep_candidates = false;
     Result<Plan> made = sluice::plan(plan.problem, device_, forced);

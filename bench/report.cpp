@@ -53,6 +53,7 @@ Json to_json(const SchedulerParams& s) {
           {"tiles_n", s.tiles_n},
           {"k_tiles", s.k_tiles},
           {"splits", s.splits},
+          {"reduction", to_string(s.reduction)},
           {"stream_k_tiles", s.stream_k_tiles},
           {"stream_k_ranges", s.stream_k_ranges}};
 }

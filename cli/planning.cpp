@@ -35,6 +35,11 @@ void add_planner_flags(CLI::App& command, PlannerFlags& flags) {
       ->check(above_zero())
       ->group(group);
   command.add_option("--claim", flags.claim, fmt::format("How clusters come by their work: {}", kClaims))->group(group);
+  command.add_option("--reduction", flags.reduction, fmt::format("With split-k: how the pieces of a tile come together: {}", kReductions))
+      ->group(group);
+  command.add_option("--determinism", flags.determinism, fmt::format("What may change the bits of a result: {}", kDeterminisms))
+      ->capture_default_str()
+      ->group(group);
   command.add_option("--raster", flags.raster, fmt::format("Direction in which cohorts of tiles advance: {}", kRasters))->group(group);
   command.add_option("--tile-m", flags.tile_m, "Only kernels with tiles of this many rows")->check(above_zero())->group(group);
   command.add_option("--tile-n", flags.tile_n, "Only kernels with tiles of this many columns")->check(above_zero())->group(group);
@@ -52,6 +57,9 @@ Result<PlanOptions> to_plan_options(const PlannerFlags& flags) {
   if (Status s = choose_into(options.scheduler, "--scheduler", flags.scheduler, &parse_scheduler, kSchedulers); !s) return s.error();
   if (Status s = choose_into(options.raster, "--raster", flags.raster, &parse_rasterization, kRasters); !s) return s.error();
   if (Status s = choose_into(options.claim, "--claim", flags.claim, &parse_work_claim, kClaims); !s) return s.error();
+  if (Status s = choose_into(options.reduction, "--reduction", flags.reduction, &parse_reduction, kReductions); !s) return s.error();
+  if (Status s = choose_into(options.determinism, "--determinism", flags.determinism, &parse_determinism, kDeterminisms); !s)
+    return s.error();
   const auto named = [&](const KernelConfig& kernel) { return name(kernel) == flags.kernel; };
   if (!flags.kernel.empty() && std::none_of(kernel_list().begin(), kernel_list().end(), named))
     return Error{ErrorCode::not_found, fmt::format("no kernel is called '{}'; `sluice list` shows the {} kernels of this build",

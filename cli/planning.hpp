@@ -15,7 +15,8 @@ namespace sluice::cli {
 
 // What the planner may choose from. `plan`, `explain`, `simulate` and `gemm` share them.
 struct PlannerFlags {
-  std::string schedule, scheduler, raster, claim, kernel;
+  std::string schedule, scheduler, raster, claim, reduction, kernel;
+  std::string determinism = "deterministic";
   int tile_m = 0, tile_n = 0;
   int splits = 0, regions = 0, min_k_tiles = 0;
 };

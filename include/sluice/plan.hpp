@@ -60,12 +60,26 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
+// What may change the bits of a result. On one device and with one version of the library:
+enum class Determinism : std::uint8_t {
+  fast,           // nothing is promised. So far no schedule gains by it, and the plans are those of `deterministic`
+  deterministic,  // the same plan and data give the same bits, whatever else runs on the GPU and however its CTAs are scheduled
+  // A row of D depends on its row of A, on B and on the epilogue alone, not on M nor on the other rows: every tile is computed whole, its
+  // products added in the order of k, 16 at a time. Costs the schedules that cut tiles.
+  batch_invariant,
+};
+const char* to_string(Determinism determinism);  // "fast", "deterministic", "batch-invariant"
+std::optional<Determinism> parse_determinism(std::string_view text);
+
 struct PlanOptions {
+  Determinism determinism = Determinism::deterministic;
+
   // Restrict the choice. Empty means free.
   std::optional<KernelSchedule> schedule;
   std::optional<SchedulerKind> scheduler;
   std::optional<Rasterization> raster;
   std::optional<WorkClaim> claim;
+  std::optional<Reduction> reduction;
   int splits = 0;            // split_k: pieces of each tile (0: as many as fill the device, at least 2 where there are two k-tiles)
   int stream_k_regions = 0;  // stream_k and hybrid (0: one)
   int min_k_tiles = 0;       // of a piece (0: one)

@@ -21,6 +21,19 @@ enum class WorkClaim : std::uint8_t {
   ticket,  // the next one that nobody has taken, from a counter
 };
 
+// How the pieces of a tile come together.
+enum class Reduction : std::uint8_t {
+  // Through the workspace: each piece but the last leaves its sums there, the last one waits, adds them in the order of k and stores.
+  workspace,
+  // split_k: through the workspace, too, but all pieces leave their sums, and those that come last finish a slice of the tile each.
+  separate,
+  // split_k: the pieces of a tile are the CTAs of one cluster. Each finishes a part of the tile, whose sums the others push into its
+  // shared memory. 2, 4 or 8 pieces; no workspace.
+  cluster,
+};
+
+inline constexpr std::int32_t kMostPiecesInSlices = 255;  // Reduction::separate
+
 // The direction in which a cohort advances through the output. It is `cohort` clusters wide across that direction, so that the
 // tiles in flight form a block whose operands stay in L2.
 enum class Rasterization : std::uint8_t { along_m, along_n };
@@ -40,6 +53,7 @@ struct SchedulerParams {
 
   WorkClaim claim = WorkClaim::fixed;
   std::int32_t splits = 1;  // split_k: pieces of each tile
+  Reduction reduction = Reduction::workspace;
   // No piece of a tile has fewer k-tiles, unless it is the whole tile.
   std::int32_t min_k_tiles = 1;
   // stream_k and hybrid: so many of the first work tiles are laid end to end and cut into as many ranges of k-tiles as there are
@@ -53,8 +67,7 @@ struct SchedulerParams {
 
 // A piece of work: k-tiles [k_begin, k_end) of one output tile.
 //
-// The pieces of a tile are numbered along k. Each but the last leaves its sums for the last one, which waits for them, adds them up in the
-// order of k, and runs the epilogue.
+// The pieces of a tile are numbered along k. Reduction says how they come together.
 struct WorkTile {
   std::int32_t tile_m = 0;
   std::int32_t tile_n = 0;
@@ -71,9 +84,11 @@ struct WorkTile {
 const char* to_string(SchedulerKind kind);    // "one-tile-per-cta", "data-parallel", "split-k", "stream-k", "hybrid"
 const char* to_string(Rasterization raster);  // "along-m", "along-n"
 const char* to_string(WorkClaim claim);       // "fixed", "ticket"
+const char* to_string(Reduction reduction);   // "workspace", "separate", "cluster"
 
 std::optional<SchedulerKind> parse_scheduler(std::string_view text);
 std::optional<Rasterization> parse_rasterization(std::string_view text);
 std::optional<WorkClaim> parse_work_claim(std::string_view text);
+std::optional<Reduction> parse_reduction(std::string_view text);
 
 }  // namespace sluice

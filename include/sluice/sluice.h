@@ -60,6 +60,14 @@ enum sluice_scheduler {
   SLUICE_HYBRID = 5
 };
 enum sluice_raster { SLUICE_ANY_RASTER = 0, SLUICE_ALONG_M = 1, SLUICE_ALONG_N = 2 };
+/* What may change the bits of a result; sluice/plan.hpp says what each promises. */
+enum sluice_determinism { SLUICE_DETERMINISTIC = 0, SLUICE_FAST = 1, SLUICE_BATCH_INVARIANT = 2 };
+enum sluice_reduction {
+  SLUICE_ANY_REDUCTION = 0,
+  SLUICE_WORKSPACE_REDUCTION = 1,
+  SLUICE_SEPARATE_REDUCTION = 2,
+  SLUICE_CLUSTER_REDUCTION = 3
+};
 enum sluice_work_claim { SLUICE_ANY_CLAIM = 0, SLUICE_FIXED_CLAIM = 1, SLUICE_TICKET_CLAIM = 2 };
 
 /* Where a plan can be carried out: sluice_run(), sluice_run_on_emulator(), sluice_run_on_cpu(). */
@@ -137,6 +145,8 @@ typedef struct sluice_plan_options {
   int32_t splits;            /* split-K: pieces of each tile; 0: as many as fill the device */
   int32_t stream_k_regions;  /* stream-K and hybrid; 0: one */
   int32_t min_k_tiles;       /* of a piece of a tile; 0: one */
+  int32_t reduction;         /* enum sluice_reduction; split-K alone has a choice */
+  int32_t determinism;       /* enum sluice_determinism */
 } sluice_plan_options;
 
 /* What a plan comes to. An output: set struct_size (the init function does) and pass it to sluice_plan_get_info(), which fills in the

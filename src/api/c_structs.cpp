@@ -1,6 +1,7 @@
 #include "api/c_structs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,7 +12,7 @@ namespace {
 
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
-              (sizeof(sluice_problem) == 152 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 56 &&
+              (sizeof(sluice_problem) == 160 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
                sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 48 && sizeof(sluice_emulator_options) == 32));
 static_assert(offsetof(sluice_problem, type_ab) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
               offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_device, l2_bytes) == 88);
@@ -29,6 +30,8 @@ static_assert(same(SLUICE_COOPERATIVE - 1, KernelSchedule::cooperative) && same(
 static_assert(same(SLUICE_ONE_TILE_PER_CTA - 1, SchedulerKind::one_tile_per_cta) &&
               same(SLUICE_DATA_PARALLEL - 1, SchedulerKind::data_parallel) && same(SLUICE_SPLIT_K - 1, SchedulerKind::split_k) &&
               same(SLUICE_STREAM_K - 1, SchedulerKind::stream_k) && same(SLUICE_HYBRID - 1, SchedulerKind::hybrid));
+static_assert(same(SLUICE_WORKSPACE_REDUCTION - 1, Reduction::workspace) && same(SLUICE_SEPARATE_REDUCTION - 1, Reduction::separate) &&
+              same(SLUICE_CLUSTER_REDUCTION - 1, Reduction::cluster));
 static_assert(same(SLUICE_FIXED_CLAIM - 1, WorkClaim::fixed) && same(SLUICE_TICKET_CLAIM - 1, WorkClaim::ticket));
 static_assert(same(SLUICE_ASYNCHRONY_RANDOM, Asynchrony::random) && same(SLUICE_ASYNCHRONY_EAGER, Asynchrony::eager) &&
               same(SLUICE_ASYNCHRONY_LAZY, Asynchrony::lazy) && same(SLUICE_ASYNCHRONY_MIXED, Asynchrony::mixed));
@@ -164,7 +167,12 @@ Result<PlanOptions> to_plan_options(const sluice_plan_options& given) {
   enums.read("scheduler", "sluice_scheduler", c.scheduler, SLUICE_HYBRID, options.scheduler);
   enums.read("raster", "sluice_raster", c.raster, SLUICE_ALONG_N, options.raster);
   enums.read("claim", "sluice_work_claim", c.claim, SLUICE_TICKET_CLAIM, options.claim);
+  enums.read("reduction", "sluice_reduction", c.reduction, SLUICE_CLUSTER_REDUCTION, options.reduction);
+  constexpr std::array kDeterminisms = {Determinism::deterministic, Determinism::fast, Determinism::batch_invariant};
+  std::size_t determinism = 0;
+  enums.read("determinism", "sluice_determinism", c.determinism, SLUICE_BATCH_INVARIANT, determinism);
   if (enums.error()) return *enums.error();
+  options.determinism = kDeterminisms.at(determinism);
   if (c.kernel_name != nullptr) options.kernel_name = c.kernel_name;
   return options;
 }

@@ -24,6 +24,17 @@ Status check_split_k(const SchedulerParams& s, std::int64_t units) {
   if (work_tiles(s) * s.splits > kMostItems)
     return wrong(equation("splits", s.splits) + " makes " + std::to_string(work_tiles(s) * s.splits) + " pieces of " +
                  std::to_string(work_tiles(s)) + " tiles; the limit is 2^29, use fewer splits");
+  if (s.reduction == Reduction::separate && (s.splits > kMostPiecesInSlices || s.cluster_m * s.cluster_n != 1 ||
+                                             s.claim != WorkClaim::fixed || units != work_tiles(s) * s.splits))
+    return wrong("pieces that meet in slices need a kernel without a cluster, fixed turn, at most " + std::to_string(kMostPiecesInSlices) +
+                 " splits, and a CTA for each of the " + std::to_string(work_tiles(s) * s.splits) + " pieces");
+  if (s.reduction == Reduction::cluster) {
+    if (s.splits != 2 && s.splits != 4 && s.splits != 8)
+      return wrong(equation("splits", s.splits) + " must be 2, 4 or 8 for pieces that meet in a cluster; others meet in the workspace");
+    if (s.cluster_m * s.cluster_n != 1 || s.claim != WorkClaim::fixed || units != work_tiles(s) * s.splits)
+      return wrong("pieces that meet in a cluster need a kernel without one, fixed turn, and a CTA for each of the " +
+                   std::to_string(work_tiles(s) * s.splits) + " pieces");
+  }
   if (s.claim == WorkClaim::fixed && fixed_claim_can_stall(s, units))
     return wrong(
         "the " + std::to_string(work_tiles(s) * s.splits) + " pieces dealt to " + std::to_string(units) +
@@ -55,11 +66,14 @@ Status check_stream_k(const SchedulerParams& s, std::int64_t units) {
 
 bool fixed_claim_can_stall(const SchedulerParams& s, std::int64_t units) {
   if (s.kind != SchedulerKind::split_k || s.splits <= 1) return false;
+  if (s.reduction == Reduction::separate) return false;  // nobody waits for ever
   return work_tiles(s) * s.splits > units && work_tiles(s) % units != 0;
 }
 
 Status check_scheduler(const SchedulerParams& s, std::int64_t units) {
   if (s.min_k_tiles < 1) return wrong(equation("min_k_tiles", s.min_k_tiles) + " must be at least 1");
+  if (s.kind != SchedulerKind::split_k && s.reduction != Reduction::workspace)
+    return wrong(std::string("reduction = ") + to_string(s.reduction) + " goes with split-k only, not with " + to_string(s.kind));
   if (s.kind != SchedulerKind::split_k && s.splits != 1)
     return wrong(equation("splits", s.splits) + " must be 1 under " + to_string(s.kind) + "; only split-k has another number");
   if (!is_stream_k(s) && (s.stream_k_tiles != 0 || s.stream_k_ranges != 0 || s.stream_k_regions != 1))

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sluice/kernel_config.hpp"
+#include "sluice/schedule.hpp"
 
 namespace sluice {
 
@@ -16,10 +17,13 @@ inline constexpr int kSharedMemoryPerCtaReservedBytes = 1024;
 inline constexpr int kSwizzleBytes = 128;
 inline constexpr int kBarrierBytes = 8;
 inline constexpr int kMostStages = 24;
-inline constexpr int kWorkSlots = 4;       // work tiles that the dispatcher may be ahead of those who take them
-inline constexpr int kWorkSlotBytes = 32;  // one WorkTile
-inline constexpr int kTicketBytes = 16;    // an item's number on its way through a cluster
-inline constexpr int kWorkRingBytes = kWorkSlots * (kWorkSlotBytes + kTicketBytes + 4 * kBarrierBytes);
+inline constexpr int kWorkSlots = 4;          // work tiles that the dispatcher may be ahead of those who take them
+inline constexpr int kWorkSlotBytes = 32;     // one WorkTile
+inline constexpr int kTicketBytes = 16;       // an item's number on its way through a cluster
+inline constexpr int kReductionBarriers = 4;  // 3, rounded up to 16 bytes
+inline constexpr int kVerdictBytes = 2 * 16;  // what one thread of each consumer warpgroup tells the others
+inline constexpr int kWorkRingBytes =
+    kWorkSlots * (kWorkSlotBytes + kTicketBytes + 4 * kBarrierBytes) + kReductionBarriers * kBarrierBytes + kVerdictBytes;
 
 constexpr bool swapped(const KernelConfig& c) { return c.order == OperandOrder::columns_of_b; }
 constexpr int tile_p(const KernelConfig& c) { return swapped(c) ? c.tile_n : c.tile_m; }
@@ -57,6 +61,26 @@ constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per
 
 // Whether the kernel can compute tiles in pieces: bringing them together takes registers that the largest accumulators do not leave.
 constexpr bool joins_pieces(const KernelConfig& c) { return accumulators_per_thread(c) <= 160; }
+
+// Whether pieces can meet in a cluster of CTAs without one of the kernel's own (Reduction::cluster).
+constexpr bool joins_in_cluster(const KernelConfig& c) {
+  return joins_pieces(c) && cluster_size(c) == 1 && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma;
+}
+// Whether many pieces can finish a tile in slices (Reduction::separate), which takes some registers more.
+constexpr bool joins_in_slices(const KernelConfig& c) { return joins_in_cluster(c) && accumulators_per_thread(c) <= 128; }
+// Slices of a tile under Reduction::separate: one for each piece, as long as there are packets for them and bits in the word they share.
+constexpr int slices_of_tile(const KernelConfig& c, int splits) {
+  constexpr int kMostSlices = 16;
+  const int packets = accumulators_per_thread(c) / 4, most = packets < kMostSlices ? packets : kMostSlices;
+  return splits < most ? splits : most;
+}
+
+inline int launched_cluster_size(const KernelConfig& c, const SchedulerParams& s) {
+  return s.reduction == Reduction::cluster ? s.splits : cluster_size(c);
+}
+// There, sums are handed over in packets of four accumulators a thread: 64 rows of P by 8 columns of Q for a warpgroup.
+constexpr int packets_per_warpgroup(const KernelConfig& c) { return accumulators_per_thread(c) / 4; }
+inline constexpr int kPacketBytes = kWarpgroupThreads * 16;
 
 constexpr int largest_power_of_two_divisor(int value, int limit) {
   int width = limit;
@@ -104,8 +128,13 @@ struct SharedMemoryLayout {
   int stage_bytes = 0;
   int staging_buffers = 0;  // for each consumer warpgroup
   int staging_offset = 0;
-  int work_offset = 0;  // the ring of work tiles, that of tickets, and a full and an empty barrier for each slot of both
-  int barrier_offset = 0;
+  int work_offset = 0;  // the ring of work tiles and that of tickets, then their barriers, a full and an empty one for each slot
+  int ticket_offset = 0;
+  int work_barrier_offset = 0;
+  int ticket_barrier_offset = 0;
+  int reduction_barrier_offset = 0;  // Reduction::cluster
+  int verdict_offset = 0;            // Reduction::separate
+  int barrier_offset = 0;            // of the stages
   int total_bytes = 0;
 
   bool operator==(const SharedMemoryLayout&) const = default;
@@ -126,10 +155,42 @@ constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
     if (stages <= best.stages) continue;
     best = {.stages = stages, .stage_bytes = stage_bytes(c), .staging_buffers = buffers, .staging_offset = stages * stage_bytes(c)};
     best.work_offset = best.staging_offset + staging;
+    best.ticket_offset = best.work_offset + kWorkSlots * kWorkSlotBytes;
+    best.work_barrier_offset = best.ticket_offset + kWorkSlots * kTicketBytes;
+    best.ticket_barrier_offset = best.work_barrier_offset + 2 * kWorkSlots * kBarrierBytes;
+    best.reduction_barrier_offset = best.ticket_barrier_offset + 2 * kWorkSlots * kBarrierBytes;
+    best.verdict_offset = best.reduction_barrier_offset + kReductionBarriers * kBarrierBytes;
     best.barrier_offset = best.work_offset + kWorkRingBytes;
     best.total_bytes = best.barrier_offset + 2 * stages * kBarrierBytes;
   }
   return best;
+}
+
+// Which part of a tile each of `splits` CTAs of a cluster finishes: packets [part_begin(cta), part_begin(cta + 1)) of every warpgroup.
+// Whole chunks of the epilogue where there is one for each CTA, since the copy engine can store them, else what makes the parts equal.
+inline constexpr int kPacketsPerChunk = kSwizzleBytes / 2 / 8;  // of 16-bit results; a whole number of fp32 chunks
+constexpr int packets_per_block(const KernelConfig& c) { return tile_q(c) / 8; }
+constexpr int chunks_per_block(const KernelConfig& c) { return (packets_per_block(c) + kPacketsPerChunk - 1) / kPacketsPerChunk; }
+constexpr int chunks_per_warpgroup(const KernelConfig& c) { return blocks_per_warpgroup(c) * chunks_per_block(c); }
+constexpr bool parts_are_chunks(const KernelConfig& c, int splits) { return splits <= chunks_per_warpgroup(c); }
+constexpr int part_begin(const KernelConfig& c, int cta, int splits) {
+  if (!parts_are_chunks(c, splits)) return cta * packets_per_warpgroup(c) / splits;
+  const int chunk = cta * chunks_per_warpgroup(c) / splits, block = chunk / chunks_per_block(c);
+  return block * packets_per_block(c) + (chunk - block * chunks_per_block(c)) * kPacketsPerChunk;
+}
+// The inverse: which CTA finishes a packet.
+constexpr int part_owner(const KernelConfig& c, int packet, int splits) {
+  if (!parts_are_chunks(c, splits)) return ((packet + 1) * splits - 1) / packets_per_warpgroup(c);
+  const int chunk = packet / packets_per_block(c) * chunks_per_block(c) + packet % packets_per_block(c) / kPacketsPerChunk;
+  return ((chunk + 1) * splits - 1) / chunks_per_warpgroup(c);
+}
+// Whether the ring of stages, idle by then, can take in what the others push.
+constexpr bool parts_fit(const KernelConfig& c, int splits) {
+  int most = 0;
+  for (int cta = 0; cta < splits; ++cta)
+    if (const int packets = part_begin(c, cta + 1, splits) - part_begin(c, cta, splits); packets > most) most = packets;
+  const int warpgroup_bytes = shared_memory_layout(c).stages * stage_bytes(c) / consumer_warpgroups(c) / 16 * 16;
+  return (splits - 1) * most * kPacketBytes <= warpgroup_bytes;
 }
 
 }  // namespace sluice

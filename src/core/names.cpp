@@ -43,6 +43,10 @@ constexpr Names<SchedulerKind, 5> kSchedulers{{{SchedulerKind::one_tile_per_cta,
                                                {SchedulerKind::stream_k, "stream-k"},
                                                {SchedulerKind::hybrid, "hybrid"}}};
 constexpr Names<WorkClaim, 2> kClaims{{{WorkClaim::fixed, "fixed"}, {WorkClaim::ticket, "ticket"}}};
+constexpr Names<Reduction, 3> kReductions{
+    {{Reduction::workspace, "workspace"}, {Reduction::separate, "separate"}, {Reduction::cluster, "cluster"}}};
+constexpr Names<Determinism, 3> kDeterminisms{
+    {{Determinism::fast, "fast"}, {Determinism::deterministic, "deterministic"}, {Determinism::batch_invariant, "batch-invariant"}}};
 constexpr Names<Rasterization, 2> kRasters{{{Rasterization::along_m, "along-m"}, {Rasterization::along_n, "along-n"}}};
 constexpr Names<KernelSchedule, 2> kKernelSchedules{{{KernelSchedule::cooperative, "cooperative"}, {KernelSchedule::pingpong, "pingpong"}}};
 constexpr Names<OperandOrder, 2> kOperandOrders{{{OperandOrder::rows_of_a, "rows-of-a"}, {OperandOrder::columns_of_b, "columns-of-b"}}};
@@ -88,6 +92,8 @@ const char* to_string(Bias bias) { return find_name(kBiases, bias); }
 const char* to_string(SchedulerKind kind) { return find_name(kSchedulers, kind); }
 const char* to_string(Rasterization raster) { return find_name(kRasters, raster); }
 const char* to_string(WorkClaim claim) { return find_name(kClaims, claim); }
+const char* to_string(Reduction reduction) { return find_name(kReductions, reduction); }
+const char* to_string(Determinism determinism) { return find_name(kDeterminisms, determinism); }
 const char* to_string(KernelSchedule schedule) { return find_name(kKernelSchedules, schedule); }
 const char* to_string(OperandOrder order) { return find_name(kOperandOrders, order); }
 const char* to_string(LoadPath load) { return find_name(kLoadPaths, load); }
@@ -102,6 +108,8 @@ std::optional<Bias> parse_bias(std::string_view text) { return find_value(kBiase
 std::optional<SchedulerKind> parse_scheduler(std::string_view text) { return find_value(kSchedulers, text); }
 std::optional<Rasterization> parse_rasterization(std::string_view text) { return find_value(kRasters, text); }
 std::optional<WorkClaim> parse_work_claim(std::string_view text) { return find_value(kClaims, text); }
+std::optional<Reduction> parse_reduction(std::string_view text) { return find_value(kReductions, text); }
+std::optional<Determinism> parse_determinism(std::string_view text) { return find_value(kDeterminisms, text); }
 std::optional<KernelSchedule> parse_kernel_schedule(std::string_view text) { return find_value(kKernelSchedules, text); }
 std::optional<OperandOrder> parse_operand_order(std::string_view text) { return find_value(kOperandOrders, text); }
 std::optional<LoadPath> parse_load_path(std::string_view text) { return find_value(kLoadPaths, text); }

@@ -3,6 +3,7 @@
 
 #include "sluice/device.hpp"
 #include "sluice/kernel_config.hpp"
+#include "sluice/schedule.hpp"
 
 namespace sluice {
 
@@ -13,6 +14,14 @@ inline int cluster_places(const DeviceSpec& device, const KernelConfig& kernel) 
 
 inline int clusters_that_fit(const DeviceSpec& device, const KernelConfig& kernel) {
   return cluster_places(device, kernel) * kernel.ctas_per_sm;
+}
+
+// Clusters of the launch, with those in which pieces of a tile meet. On an H200 clusters of 4 and 8 take 120 of 132 SMs at once
+// (measured, November 2026): processor clusters are not multiples of them.
+inline int launched_clusters_that_fit(const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+  if (s.reduction != Reduction::cluster) return clusters_that_fit(device, kernel);
+  const int places = s.splits == 2 ? device.clusters_of_2 : device.sm_count * 10 / 11 / s.splits;
+  return places * kernel.ctas_per_sm;
 }
 
 }  // namespace sluice

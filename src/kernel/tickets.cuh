@@ -12,9 +12,8 @@ template <KernelConfig config>
 class Tickets {
  public:
   SLUICE_DEVICE explicit Tickets(std::byte* shared)
-      : slots_(arch::shared_address(shared + kLayout.work_offset + kWorkSlots * kWorkSlotBytes)),
-        full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.work_offset + kWorkSlots * (kWorkSlotBytes + kTicketBytes)) +
-              2 * kWorkSlots),
+      : slots_(arch::shared_address(shared + kLayout.ticket_offset)),
+        full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.ticket_barrier_offset)),
         empty_(full_ + kWorkSlots) {}
 
   // By one warp, before a fence and the barrier that lets the roles begin.

@@ -17,7 +17,7 @@ class WorkRing {
 
   SLUICE_DEVICE explicit WorkRing(std::byte* shared)
       : slots_(arch::shared_address(shared + kLayout.work_offset)),
-        full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.work_offset + kWorkSlots * (kWorkSlotBytes + kTicketBytes))),
+        full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.work_barrier_offset)),
         empty_(full_ + kWorkSlots) {}
 
   // By one warp, before a fence and the barrier that lets the roles begin. `first_is_put`: slot 0 is filled before that barrier, too, so

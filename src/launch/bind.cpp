@@ -28,6 +28,27 @@ arch::CachePolicy cache_policy(const OperandView& view) {
   return view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
 }
 
+// Rows outside the matrix cost the copy engine about 4 cycles each (64 x 57344 x 8192 tiles at M = 1 took 355 us instead of 232; H200,
+// 21 Nov 2026), so a box is no wider than the matrix.
+int loaded_vectors(const OperandView& view) {
+  const int slice = view.tile_vectors / view.sharers;
+  return view.sharers == 1 && view.vectors < slice ? static_cast<int>(view.vectors) : slice;
+}
+
+// Each box costs the copy engine about 100 cycles: one for all slabs of a stage, where a third direction is free and K ends with a slab.
+// Not where the tile is much wider than the matrix: such a box has all its rows.
+bool boxes_are_whole_tiles(const Plan& plan, const OperandView& view, int slabs) {
+  constexpr int kMostRowsOutside = 16;
+  return slabs > 1 && view.k_major && view.sharers == 1 && plan.problem.batch == 1 && plan.problem.k % (plan.kernel.tile_k / slabs) == 0 &&
+         view.tile_vectors - view.vectors <= kMostRowsOutside;
+}
+
+// What a stage receives of an operand.
+int loaded_bytes(const Plan& plan, const OperandView& view, const OperandParams& params) {
+  const bool narrow = view.k_major && !params.whole_tiles;
+  return (narrow ? loaded_vectors(view) * view.sharers : view.tile_vectors) * plan.kernel.tile_k * size_bytes(plan.problem.type_ab);
+}
+
 Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap encode, OperandParams& params) {
   const GemmProblem& p = plan.problem;
   params.policy = cache_policy(view);
@@ -39,16 +60,24 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.batch_step = p.batch > 1 && view.batch_stride_elems == 0 ? 0 : 1;
   if (plan.kernel.load == LoadPath::threads || plan.scheduler.k_tiles == 0) return Nothing{};
 
-  const GlobalTensor tensor{.name = view.name,
-                            .data = view.data,
-                            .type = p.type_ab,
-                            .inner = view.k_major ? p.k : view.vectors,
-                            .outer = view.k_major ? view.vectors : p.k,
-                            .batch = p.batch,
-                            .leading_elems = view.leading_elems,
-                            .batch_stride_elems = view.batch_stride_elems};
-  const int row_elems = kSwizzleBytes / size_bytes(p.type_ab);
-  const BoxShape box{.inner = row_elems, .outer = view.k_major ? view.tile_vectors / view.sharers : row_elems};
+  GlobalTensor tensor{.name = view.name,
+                      .data = view.data,
+                      .type = p.type_ab,
+                      .inner = view.k_major ? p.k : view.vectors,
+                      .outer = view.k_major ? view.vectors : p.k,
+                      .matrices = p.batch,
+                      .leading_elems = view.leading_elems,
+                      .matrix_stride_elems = view.batch_stride_elems};
+  const int row_elems = kSwizzleBytes / size_bytes(p.type_ab), slabs = plan.kernel.tile_k / row_elems;
+  BoxShape box{.inner = row_elems, .outer = row_elems};
+  if (view.k_major) box.outer = loaded_vectors(view);
+  params.whole_tiles = boxes_are_whole_tiles(plan, view, slabs);
+  if (params.whole_tiles) {
+    box = {.inner = row_elems, .outer = view.tile_vectors, .matrices = slabs};
+    tensor.inner = row_elems;
+    tensor.matrices = p.k / row_elems;
+    tensor.matrix_stride_elems = row_elems;
+  }
   Result<arch::TensorMap> map = encode(tensor, box);
   if (!map) return map.error();
   params.map = *map;
@@ -81,7 +110,9 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .other_tiles = plan.scheduler.tiles_m};
   params.k = static_cast<std::int32_t>(p.k);
   if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s) return s;
-  return fill_operand(plan, swap ? a : b, encode, params.q);
+  if (Status s = fill_operand(plan, swap ? a : b, encode, params.q); !s) return s;
+  params.stage_bytes = loaded_bytes(plan, swap ? b : a, params.p) + loaded_bytes(plan, swap ? a : b, params.q);
+  return Nothing{};
 }
 
 bool rows_aligned(const void* data, std::int64_t leading_elems, std::int64_t batch_stride_elems, std::int64_t bytes, int element_bytes) {
@@ -107,9 +138,9 @@ Status fill_store_map(const Plan& plan, const GemmArguments& arguments, int widt
                             .type = p.type_d,
                             .inner = p.n,
                             .outer = p.m,
-                            .batch = p.batch,
+                            .matrices = p.batch,
                             .leading_elems = p.ldd,
-                            .batch_stride_elems = p.batch_stride_d};
+                            .matrix_stride_elems = p.batch_stride_d};
   const BoxShape box{.inner = store_box_columns(plan.kernel, width, size_bytes(p.type_d)), .outer = store_box_rows(plan.kernel, width)};
   Result<arch::TensorMap> map = encode(tensor, box);
   if (!map) return map.error();
@@ -151,6 +182,11 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
 Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* workspace, EncodeTensorMap encode) {
   if (split_tile_count(plan.scheduler) > 0 && !joins_pieces(plan.kernel))
     return Error{ErrorCode::unsupported, "the plan cuts tiles, which " + name(plan.kernel) + " cannot bring together; plan again"};
+  if (plan.scheduler.reduction == Reduction::separate && !joins_in_slices(plan.kernel))
+    return Error{ErrorCode::unsupported, "the plan has pieces meet in slices, which those of " + name(plan.kernel) + " cannot; plan again"};
+  if (plan.scheduler.reduction == Reduction::cluster && !joins_in_cluster(plan.kernel))
+    return Error{ErrorCode::unsupported,
+                 "the plan has pieces meet in a cluster, which those of " + name(plan.kernel) + " cannot; plan again"};
   if (plan.workspace_bytes < workspace_bytes(plan.scheduler, plan.kernel))
     return Error{ErrorCode::invalid_argument, "the plan asks for " + std::to_string(plan.workspace_bytes) +
                                                   " bytes of workspace, its schedule needs " +

@@ -9,21 +9,22 @@
 
 namespace sluice {
 
-// A batch of matrices in memory. Extents and strides in elements.
+// Matrices in memory, one behind the other: a batch, or the slabs of one. Extents and strides in elements.
 struct GlobalTensor {
   const char* name;
   const void* data;
   DataType type;
   std::int64_t inner;  // contiguous
   std::int64_t outer;
-  std::int64_t batch;
+  std::int64_t matrices;
   std::int64_t leading_elems;
-  std::int64_t batch_stride_elems;
+  std::int64_t matrix_stride_elems;  // 0: the same one again
 };
 
 struct BoxShape {
   int inner;
   int outer;
+  int matrices = 1;
 };
 
 // A machine's way to describe a tensor to its copy engine. Boxes are swizzled over their inner extent, which must be 16 (not swizzled), 32,

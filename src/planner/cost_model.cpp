@@ -70,6 +70,12 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
   const double others = most_pieces(s) - 1;
   if (others <= 0) return 0;
   const double bytes = static_cast<double>(kernel.tile_m) * kernel.tile_n * sizeof(float);
+  if (s.reduction == Reduction::separate)  // all leave the whole tile, and fetch a slice of it from all
+    return c.separate_meeting_us +
+           (bytes / c.leave_bytes_per_clk_per_sm + s.splits * bytes / slices_of_tile(kernel, s.splits) / c.collect_bytes_per_clk_per_sm) /
+               clocks_per_us;
+  if (s.reduction == Reduction::cluster)  // each CTA pushes all but its own part, and takes in as much
+    return c.cluster_meeting_us + others / s.splits * bytes / c.push_bytes_per_clk_per_sm / clocks_per_us;
   const double round_trips = std::ceil(others / pieces_at_once(kernel)) * c.collect_round_trip_us;
   return c.hand_over_us + std::max(round_trips, others * bytes / c.collect_bytes_per_clk_per_sm / clocks_per_us);
 }

@@ -102,8 +102,8 @@ void fields(Either<KernelConfig> auto& s, auto&& field) {
 }
 
 void fields(Either<SchedulerParams> auto& s, auto&& field) {
-  auto& [kind, raster, tiles_m, tiles_n, groups, k_tiles, cluster_m, cluster_n, cohort, claim, splits, min_k_tiles, stream_k_tiles,
-         stream_k_ranges, stream_k_regions] = s;
+  auto& [kind, raster, tiles_m, tiles_n, groups, k_tiles, cluster_m, cluster_n, cohort, claim, splits, reduction, min_k_tiles,
+         stream_k_tiles, stream_k_ranges, stream_k_regions] = s;
   field("kind", kind);
   field("raster", raster);
   field("tiles_m", tiles_m);
@@ -116,6 +116,7 @@ void fields(Either<SchedulerParams> auto& s, auto&& field) {
   const SchedulerParams whole;  // of whole tiles in fixed turn, as all plans were once
   field("claim", claim, whole.claim);
   field("splits", splits, whole.splits);
+  field("reduction", reduction, whole.reduction);
   field("min_k_tiles", min_k_tiles, whole.min_k_tiles);
   field("stream_k_tiles", stream_k_tiles, whole.stream_k_tiles);
   field("stream_k_ranges", stream_k_ranges, whole.stream_k_ranges);
@@ -166,6 +167,7 @@ std::optional<Bias> parse(std::string_view text, Bias) { return parse_bias(text)
 std::optional<SchedulerKind> parse(std::string_view text, SchedulerKind) { return parse_scheduler(text); }
 std::optional<Rasterization> parse(std::string_view text, Rasterization) { return parse_rasterization(text); }
 std::optional<WorkClaim> parse(std::string_view text, WorkClaim) { return parse_work_claim(text); }
+std::optional<Reduction> parse(std::string_view text, Reduction) { return parse_reduction(text); }
 std::optional<KernelSchedule> parse(std::string_view text, KernelSchedule) { return parse_kernel_schedule(text); }
 std::optional<OperandOrder> parse(std::string_view text, OperandOrder) { return parse_operand_order(text); }
 std::optional<LoadPath> parse(std::string_view text, LoadPath) { return parse_load_path(text); }
@@ -378,6 +380,7 @@ Status choose_cuts(const SchedulerParams& s, PlanOptions& options) {
   if (Status r = positive("stream_k_regions", s.stream_k_regions); !r) return r;
   const SchedulerParams whole;
   options.claim = s.claim;
+  if (s.kind == SchedulerKind::split_k) options.reduction = s.reduction;
   if (s.kind == SchedulerKind::split_k || s.splits != whole.splits) options.splits = s.splits;
   if (s.min_k_tiles != whole.min_k_tiles) options.min_k_tiles = s.min_k_tiles;
   if (s.stream_k_regions != whole.stream_k_regions) options.stream_k_regions = s.stream_k_regions;

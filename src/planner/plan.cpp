@@ -65,11 +65,21 @@ std::int32_t square_cohort(double clusters, double across_elems, double along_el
   return static_cast<std::int32_t>(std::clamp(std::lround(width), 1L, static_cast<long>(across_clusters)));
 }
 
+constexpr int kMostCtasInCluster = 8;  // that every Hopper promises to hold
+std::int32_t largest_power_of_two(std::int32_t limit) {
+  std::int32_t power = 1;
+  while (power * 2 <= limit) power *= 2;
+  return power;
+}
+
 // Split-K, stream-K and hybrid: how the tiles are cut.
 void cut_in_k(const PlanOptions& options, std::int32_t slots, SchedulerParams& s) {
   const std::int32_t tiles = cluster_tiles(s);
   const std::int32_t most_pieces = std::max(1, s.k_tiles / s.min_k_tiles);
-  if (s.kind == SchedulerKind::split_k)
+  if (s.kind == SchedulerKind::split_k) s.reduction = options.reduction.value_or(Reduction::workspace);
+  if (s.reduction == Reduction::cluster)
+    s.splits = options.splits > 0 ? options.splits : largest_power_of_two(std::clamp(slots / tiles, 2, kMostCtasInCluster));
+  else if (s.kind == SchedulerKind::split_k)
     s.splits = options.splits > 0 ? options.splits : std::clamp(slots / tiles, std::min(2, most_pieces), most_pieces);
   if (s.kind != SchedulerKind::stream_k && s.kind != SchedulerKind::hybrid) return;
 
@@ -120,6 +130,18 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
     return Error{ErrorCode::unsupported, name(kernel) + " cannot compute tiles in pieces: its " +
                                              std::to_string(accumulators_per_thread(kernel)) +
                                              " accumulators a thread leave no registers for it; take a smaller tile, or whole tiles"};
+  if (s.reduction == Reduction::separate && !joins_in_slices(kernel))
+    return Error{ErrorCode::unsupported, "pieces of " + name(kernel) +
+                                             " cannot meet in slices: that takes a cooperative kernel with aligned "
+                                             "operands and without a cluster, with at most 128 accumulators a thread"};
+  if (s.reduction == Reduction::cluster) {
+    if (!joins_in_cluster(kernel) || !parts_fit(kernel, s.splits))
+      return Error{ErrorCode::unsupported, "pieces of " + name(kernel) + " cannot meet in a cluster of " + std::to_string(s.splits) +
+                                               ": that takes a cooperative kernel with aligned operands and without a cluster of its own, "
+                                               "with at most 160 accumulators a thread, whose ring of stages holds the parts"};
+    if (launched_clusters_that_fit(device, kernel, s) == 0)
+      return Error{ErrorCode::unsupported, device.name + " holds no cluster of " + std::to_string(s.splits) + " CTAs; take fewer splits"};
+  }
   if (flag_count(s, kernel) > kMostFlags)
     return Error{ErrorCode::too_large, "the " + std::to_string(split_tile_count(s)) + " tiles in pieces of " + name(kernel) + " need " +
                                            std::to_string(flag_count(s, kernel)) + " flags; the workspace has " +
@@ -148,6 +170,18 @@ void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, std
   const std::int32_t full = std::min(slots / tiles, most_pieces);
   for (const std::int32_t splits : {full, full * 3 / 4, full / 2, full / 4})
     if (splits >= 2) add(SchedulerKind::split_k, splits);
+  const auto add_meeting = [&](Reduction reduction, std::int32_t splits) {
+    SchedulerParams s = whole;
+    s.kind = SchedulerKind::split_k;
+    s.reduction = reduction;
+    s.splits = splits;
+    s.min_k_tiles = least;
+    const bool helps = splits <= most_pieces && tiles <= launched_clusters_that_fit(device, kernel, s);
+    if (helps && check_forced(s, device, kernel)) all.push_back(s);
+  };
+  add_meeting(Reduction::cluster, 2);
+  for (const std::int32_t splits : {full, full * 3 / 4, full / 2, full / 4})
+    if (splits >= 2) add_meeting(Reduction::separate, splits);
   if (tiles < slots ? slots % tiles != 0 : tiles % slots != 0) add(tiles < slots ? SchedulerKind::stream_k : SchedulerKind::hybrid, 0);
 }
 
@@ -171,6 +205,11 @@ Status check_options(const PlanOptions& options) {
                  " and min_k_tiles = " + std::to_string(options.min_k_tiles) + " must not be negative; 0 leaves them free");
   if (options.splits > 0 && !is(SchedulerKind::split_k))
     return wrong("splits = " + std::to_string(options.splits) + " needs the scheduler split-k; choose it, or leave splits free");
+  if (options.reduction && !is(SchedulerKind::split_k))
+    return wrong(std::string("reduction = ") + to_string(*options.reduction) + " needs the scheduler split-k; choose it, or leave it free");
+  if (options.determinism == Determinism::batch_invariant && options.scheduler && *options.scheduler > SchedulerKind::data_parallel)
+    return wrong(std::string("determinism = batch-invariant needs whole tiles, which ") + to_string(*options.scheduler) +
+                 " cuts; leave the scheduler free, or ask for deterministic");
   const bool stream_k = is(SchedulerKind::stream_k) || is(SchedulerKind::hybrid);
   if (options.stream_k_regions > 0 && !stream_k)
     return wrong("stream_k_regions = " + std::to_string(options.stream_k_regions) +
@@ -224,7 +263,8 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       candidates.push_back(candidate);
       continue;
     }
-    if (!options.scheduler && !options.claim) add_cut_schedules(device, kernel, schedules);
+    if (!options.scheduler && !options.claim && options.determinism != Determinism::batch_invariant)
+      add_cut_schedules(device, kernel, schedules);
     for (const SchedulerParams& schedule : schedules) {
       candidate.scheduler = schedule;
       candidate.predicted = predict(p, device, kernel, schedule, worker_count(schedule, device, kernel));

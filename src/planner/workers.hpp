@@ -23,7 +23,7 @@ inline int unit_count(const SchedulerParams& s, const DeviceSpec& device, const 
     case SchedulerKind::data_parallel:
       break;
     case SchedulerKind::split_k:  // dealt to fewer in fixed turn they might stall: see fixed_claim_can_stall()
-      return s.claim == WorkClaim::fixed ? items : persistent;
+      return s.claim == WorkClaim::fixed ? items : persistent;  // Reduction::cluster, too: a CTA for each piece
     case SchedulerKind::stream_k:
     case SchedulerKind::hybrid:
       return s.stream_k_ranges;

@@ -1,5 +1,5 @@
-// Split-K: every tile in the same number of pieces. All first pieces come before all second ones, so that what the second ones wait for
-// is done, or nearly so, when they have multiplied.
+// Split-K: every tile in the same number of pieces. Through the workspace all first pieces come before all second ones, so that what the
+// second ones wait for is done, or nearly so, when they have multiplied.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,14 @@ struct SplitKItems {
 
   SLUICE_HOST_DEVICE static constexpr std::int32_t count(const SchedulerParams& p) { return cluster_tiles(p) * p.splits; }
 
-  // A piece waits for the item `cluster_tiles` before it.
+  // A piece waits for the item `cluster_tiles` before it, or, in a cluster, for the others of its cluster, which run when it does.
   SLUICE_HOST_DEVICE static constexpr WorkTile at(const SchedulerParams& p, std::int32_t item) {
     const std::int32_t tiles = cluster_tiles(p);
-    const std::int32_t split = item / tiles;
-    const std::int32_t index = item - split * tiles;
+    // Pieces that meet in a cluster are neighbours.
+    const bool together = p.reduction == Reduction::cluster;
+    const std::int32_t quotient = item / (together ? p.splits : tiles);
+    const std::int32_t split = together ? item - quotient * p.splits : quotient;
+    const std::int32_t index = together ? quotient : item - quotient * tiles;
     WorkTile tile = tile_at(p, index);
     if (p.splits == 1) return tile;
     // As equal as can be: the first `longer` pieces have one k-tile more. A product of split and k_tiles might not fit in 32 bits.

@@ -28,6 +28,8 @@ SLUICE_DEVICE int warp_in_cta() { return emulated::thread_in_cta() / 32; }
 SLUICE_DEVICE int warpgroup_in_cta() { return emulated::thread_in_cta() / 128; }
 SLUICE_DEVICE int cta_in_cluster() { return emulated::cta_in_cluster(); }
 SLUICE_DEVICE int cluster_in_grid() { return emulated::cluster_in_grid(); }
+SLUICE_DEVICE int cta_in_grid() { return emulated::cta_in_grid(); }
+SLUICE_DEVICE int ctas_in_grid() { return emulated::ctas_in_grid(); }
 SLUICE_DEVICE int clusters_in_grid() { return emulated::clusters_in_grid(); }
 SLUICE_DEVICE float shuffle_xor(float value, int mask, Location at = Location::current()) { return emulated::shuffle_xor(value, mask, at); }
 SLUICE_DEVICE bool elect_one(Location at = Location::current()) { return emulated::elect_one(at); }

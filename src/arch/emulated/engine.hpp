@@ -26,6 +26,8 @@ class Location {
 int thread_in_cta();
 int cta_in_cluster();
 int cluster_in_grid();
+int cta_in_grid();
+int ctas_in_grid();
 int clusters_in_grid();
 bool elect_one(const Location& at);
 float shuffle_xor(float value, int mask, const Location& at);

@@ -75,6 +75,8 @@ void meet(WarpCollective& c, const char* what, const Location& at, Finish finish
 int thread_in_cta() { return self().number; }
 int cta_in_cluster() { return self().cta->rank; }
 int cluster_in_grid() { return self().cta->cluster->number; }
+int cta_in_grid() { return cluster_in_grid() * machine().launch().ctas_per_cluster + cta_in_cluster(); }
+int ctas_in_grid() { return machine().launch().clusters * machine().launch().ctas_per_cluster; }
 int clusters_in_grid() { return machine().launch().clusters; }
 
 bool elect_one(const Location& at) {

@@ -14,6 +14,8 @@ SLUICE_DEVICE int warpgroup_in_cta() { return __shfl_sync(~0u, static_cast<int>(
 
 SLUICE_DEVICE int cta_in_cluster() { return static_cast<int>(cuda::ptx::get_sreg_cluster_ctarank()); }
 SLUICE_DEVICE int cluster_in_grid() { return static_cast<int>(cuda::ptx::get_sreg_clusterid_x()); }
+SLUICE_DEVICE int cta_in_grid() { return static_cast<int>(blockIdx.x); }
+SLUICE_DEVICE int ctas_in_grid() { return static_cast<int>(gridDim.x); }
 SLUICE_DEVICE int clusters_in_grid() { return static_cast<int>(cuda::ptx::get_sreg_nclusterid_x()); }
 
 // The value that lane `lane ^ mask` of a converged warp passed.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel/epilogue/elements.cuh"
+#include "kernel/epilogue/tile_part.hpp"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 
 namespace sluice {
@@ -21,13 +22,13 @@ class TileStore {
     if (params.path == StorePath::copy_engine) arch::prefetch_tensor_map(params.map_d);
   }
 
-  SLUICE_DEVICE void store(const Accumulators<config>& sums, const WorkTile& tile) {
-    if (params_.path == StorePath::elementwise || params_.type_d == DataType::fp32)
-      store_chunks_of<DataType::fp32>(sums, tile);
+  SLUICE_DEVICE void store(const Accumulators<config>& sums, const WorkTile& tile, const TilePart& part) {
+    if (by_element(part) || params_.type_d == DataType::fp32)
+      store_chunks_of<DataType::fp32>(sums, tile, part);
     else if (params_.type_d == DataType::bf16)
-      store_chunks_of<DataType::bf16>(sums, tile);
+      store_chunks_of<DataType::bf16>(sums, tile, part);
     else
-      store_chunks_of<DataType::fp16>(sums, tile);
+      store_chunks_of<DataType::fp16>(sums, tile, part);
   }
 
   // Before the CTA ends: the copy engine must have read the buffers.
@@ -57,15 +58,21 @@ class TileStore {
   SLUICE_DEVICE bool is_storing_thread() const { return arch::thread_in_warpgroup() == 0; }
   SLUICE_DEVICE void sync_warpgroup() const { arch::named_barrier_sync(barrier_id_, kWarpgroupThreads); }
 
+  SLUICE_DEVICE bool by_element(const TilePart& part) const { return params_.path == StorePath::elementwise || !part.whole_chunks; }
+
   // `staged` is the type in the staging buffers: D's, or fp32 when single elements remain to be finished.
   template <DataType staged>
-  SLUICE_DEVICE void store_chunks_of(const Accumulators<config>& sums, const WorkTile& tile) {
+  SLUICE_DEVICE void store_chunks_of(const Accumulators<config>& sums, const WorkTile& tile, const TilePart& part) {
     constexpr StoreChunks kChunks = store_chunks(config, size_bytes(staged));
     constexpr int kPerBlock = kChunks.count + (kChunks.rest > 0 ? 1 : 0);
     // A loop that stays a loop, so that what follows the fragments' code exists once. Registers need indices known to the compiler: inside,
     // the chunk is found by comparison.
     SLUICE_NO_UNROLL
     for (int chunk = 0; chunk < kBlocks * kPerBlock; ++chunk) {
+      // The columns of Q in this chunk that belong to the part.
+      const int first_packet = chunk / kPerBlock * (tile_q(config) / 8) + chunk % kPerBlock * (kChunks.width / 8);
+      const int begin = (part.begin - first_packet) * 8, end = (part.end - first_packet) * 8;
+      if (end <= 0 || begin >= (chunk % kPerBlock < kChunks.count ? kChunks.width : kChunks.rest)) continue;
       const arch::SharedAddress buffer = next_buffer();
       if (is_storing_thread()) arch::bulk_wait_read<kBuffers - 1>();  // the buffer's last box has left
       sync_warpgroup();
@@ -82,9 +89,9 @@ class TileStore {
       sync_warpgroup();
       const Corner at = corner(tile, chunk / kPerBlock, chunk % kPerBlock * kChunks.width);
       if (chunk % kPerBlock < kChunks.count)
-        send_boxes<staged, kChunks.width, 1>(params_.map_d, at, buffer);
+        send_boxes<staged, kChunks.width, 1>(params_.map_d, at, buffer, part, begin, end);
       else if constexpr (kChunks.rest > 0)
-        send_boxes<staged, kChunks.rest_box, kChunks.rest / kChunks.rest_box>(params_.map_d_rest, at, buffer);
+        send_boxes<staged, kChunks.rest_box, kChunks.rest / kChunks.rest_box>(params_.map_d_rest, at, buffer, part, begin, end);
     }
   }
 
@@ -98,12 +105,14 @@ class TileStore {
   }
 
   template <DataType staged, int width, int boxes>
-  SLUICE_DEVICE void send_boxes(const arch::TensorMap& map, Corner at, arch::SharedAddress buffer) const {
+  SLUICE_DEVICE void send_boxes(const arch::TensorMap& map, Corner at, arch::SharedAddress buffer, const TilePart& part, int begin,
+                                int end) const {
     static_assert(boxes == 1 || !kTransposed, "boxes lie side by side along the columns of D");
     if constexpr (staged == DataType::fp32) {
-      if (params_.path == StorePath::elementwise) {
+      if (by_element(part)) {
         for (int box = 0; box < boxes; ++box)
-          finish_box<width>({at.m, at.n + box * width, at.batch}, buffer + box * kBoxBytes<staged, width>);
+          finish_box<width>({at.m, at.n + box * width, at.batch}, buffer + box * kBoxBytes<staged, width>, begin - box * width,
+                            end - box * width);
         return;
       }
     }
@@ -189,8 +198,9 @@ class TileStore {
       return buffer + packet_offset<width * 4>(row, column / 4) + column % 4 * 4;
   }
   // A few neighbouring elements of a row of D at a time: alpha is applied already. Four, unless the accumulators leave too few registers.
+  // Of the box's columns of Q, [begin, end).
   template <int width>
-  SLUICE_DEVICE void finish_box(Corner at, arch::SharedAddress buffer) const {
+  SLUICE_DEVICE void finish_box(Corner at, arch::SharedAddress buffer, int begin, int end) const {
     constexpr int kGroup = accumulators_per_thread(config) > 176 ? 2 : 4;
     constexpr int kRows = kTransposed ? width : kWgmmaRows;
     constexpr int kGroupsPerRow = (kTransposed ? kWgmmaRows : width) / kGroup;
@@ -198,6 +208,7 @@ class TileStore {
     for (int i = arch::thread_in_warpgroup(); i < kRows * kGroupsPerRow; i += kWarpgroupThreads) {
       const int row = i / kGroupsPerRow, column = i % kGroupsPerRow * kGroup;
       if (at.m + row >= params_.m || at.n + column >= params_.n) continue;
+      if ((kTransposed ? row : column) < begin || (kTransposed ? row : column) >= end) continue;
       float sums[kGroup];
       arch::load_shared(fp32_in_box<width>(buffer, row, column), sums);
       finish_elements(params_, at.m + row, at.n + column, at.batch, sums);

@@ -25,7 +25,7 @@ class TmaProducer {
                                  int ahead) {
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile, --ahead) {
-      if (ahead <= 0) begin_stage(ring, at);
+      if (ahead <= 0) begin_stage(params, ring, at);
       if (ahead <= 0 || !params.p.constant) load_slice<Operand::p>(params.p, ring, at, tile, k_tile);
       if (ahead <= 0 || !params.q.constant) load_slice<Operand::q>(params.q, ring, at, tile, k_tile);
       at.advance();
@@ -39,7 +39,7 @@ class TmaProducer {
     typename Ring::Position at;
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_begin + ahead; ++k_tile) {
-      begin_stage(ring, at);
+      begin_stage(params, ring, at);
       if (params.p.constant) load_slice<Operand::p>(params.p, ring, at, tile, k_tile);
       if (params.q.constant) load_slice<Operand::q>(params.q, ring, at, tile, k_tile);
       at.advance();
@@ -48,9 +48,9 @@ class TmaProducer {
   }
 
  private:
-  static SLUICE_DEVICE void begin_stage(const Ring& ring, const typename Ring::Position& at) {
+  static SLUICE_DEVICE void begin_stage(const MainloopParams& params, const Ring& ring, const typename Ring::Position& at) {
     ring.wait_empty(at);
-    arch::barrier_arrive_expect_bytes(ring.full_barrier(at), Ring::kLayout.stage_bytes);
+    arch::barrier_arrive_expect_bytes(ring.full_barrier(at), params.stage_bytes);
   }
 
   // This CTA's share of the operand tile, sent to all CTAs that need it.
@@ -64,6 +64,9 @@ class TmaProducer {
     int slice = 0;
     if constexpr (Tile::kSharers > 1) slice = arch::cta_in_cluster();
     const int vector = Tile::first_vector(work) + slice * Tile::kSliceVectors;
+    if constexpr (Tile::kSlabs > 1 && Tile::kSharers == 1) {
+      if (params.whole_tiles) return load_box<1>(params, tile, {0, vector, k_tile * Tile::kSlabs}, barrier);
+    }
     SLUICE_UNROLL
     for (int slab = 0; slab < Tile::kSlabs; ++slab) {
       std::byte* destination = tile + slab * Tile::kSlabBytes + slice * Tile::kSliceBytes;

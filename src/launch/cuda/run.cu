@@ -38,7 +38,7 @@ Status launch(const Plan& plan, const void* kernel, GemmParams& params, Stream s
     return s;
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim = {static_cast<unsigned>(cluster_size(plan.kernel)), 1, 1};
+  attributes[0].val.clusterDim = {static_cast<unsigned>(launched_cluster_size(plan.kernel, plan.scheduler)), 1, 1};
   // The kernel waits for its predecessor itself, before it touches global memory: what overlaps is launch and set-up alone.
   attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[1].val.programmaticStreamSerializationAllowed = 1;

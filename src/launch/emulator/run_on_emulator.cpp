@@ -38,14 +38,14 @@ emulated::Element element(DataType type) {
 Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape box) {
   constexpr int kUnswizzledBytes = 16;
   const int bytes = size_bytes(tensor.type), row_bytes = box.inner * bytes;
-  const bool one_matrix = tensor.batch == 1 || tensor.batch_stride_elems == 0;
+  const bool one_matrix = tensor.matrices == 1 || tensor.matrix_stride_elems == 0;
   const std::int64_t pitch = tensor.leading_elems * bytes;
   try {
     return emulated::encode_tensor_map({.data = tensor.data,
                                         .element = element(tensor.type),
-                                        .extents = {tensor.inner, tensor.outer, one_matrix ? 1 : tensor.batch},
-                                        .strides_bytes = {pitch, one_matrix ? pitch : tensor.batch_stride_elems * bytes},
-                                        .box = {box.inner, box.outer, 1},
+                                        .extents = {tensor.inner, tensor.outer, one_matrix ? 1 : tensor.matrices},
+                                        .strides_bytes = {pitch, one_matrix ? pitch : tensor.matrix_stride_elems * bytes},
+                                        .box = {box.inner, box.outer, box.matrices},
                                         .swizzle_bytes = row_bytes == kUnswizzledBytes ? 0 : row_bytes});
   } catch (const std::exception& broken) {
     return Error{ErrorCode::emulation, std::string(tensor.name) + ": " + broken.what()};
@@ -104,7 +104,7 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
   const Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_tensor_map);
   if (!params) return params.error();
 
-  const int cluster = cluster_size(plan.kernel);
+  const int cluster = launched_cluster_size(plan.kernel, plan.scheduler);
   emulated::Launch launch{.clusters = plan.grid_ctas / cluster,
                           .ctas_per_cluster = cluster,
                           .threads_per_cta = threads_per_cta(plan.kernel),

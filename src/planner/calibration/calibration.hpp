@@ -24,10 +24,14 @@ struct Calibration {
   double hand_over_us = 0;
   double collect_bytes_per_clk_per_sm = 1;
   double collect_round_trip_us = 0;
-  double stream_k_factor = 1;   // of the matrix time, where ranges begin and end anywhere
-  double overlap_exponent = 1;  // parts that overlap: (a^e + b^e + ...)^(1/e)
-  double throttle_us = 1;       // time over which the power limit takes hold
-  double throttle_factor = 0;   // of 1 / DeviceSpec::sustained_fraction - 1
+  double separate_meeting_us = 0;         // Reduction::separate
+  double leave_bytes_per_clk_per_sm = 1;  // sums written to L2 by all SMs at once
+  double cluster_meeting_us = 0;          // Reduction::cluster: until everybody is there,
+  double push_bytes_per_clk_per_sm = 1;   // then sums pushed into each other's shared memory
+  double stream_k_factor = 1;             // of the matrix time, where ranges begin and end anywhere
+  double overlap_exponent = 1;            // parts that overlap: (a^e + b^e + ...)^(1/e)
+  double throttle_us = 1;                 // time over which the power limit takes hold
+  double throttle_factor = 0;             // of 1 / DeviceSpec::sustained_fraction - 1
   // On longer runs still, bytes moved on the chip cost clock too: the share of the L2 time in the matrix time beyond the one named.
   double traffic_throttle_us = 1;
   double traffic_throttle_factor = 0;

@@ -110,6 +110,10 @@ const Calibration& hopper_calibration() {
       .hand_over_us = 2.2,
       .collect_bytes_per_clk_per_sm = 50.0,
       .collect_round_trip_us = 0.24,
+      .separate_meeting_us = 1.8,
+      .leave_bytes_per_clk_per_sm = 16.0,
+      .cluster_meeting_us = 3.0,
+      .push_bytes_per_clk_per_sm = 17.0,
       // Stream-K and hybrid over the suites splitk, wave and llm: 2,000 timings were 4 to 6% above what their k-tiles alone say.
       .stream_k_factor = 1.075,
       .overlap_exponent = 3.013,

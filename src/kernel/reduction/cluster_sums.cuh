@@ -1,0 +1,101 @@
+// Brings the pieces of a tile together inside a cluster: each CTA finishes a part of the tile (part_begin()), into which the others push
+// their sums through distributed shared memory. The ring of stages, which nobody needs any more, takes them in; added up in the order of k,
+// they give the same bits in every run.
+//
+// A CTA computes one piece (check_scheduler() sees to it), so that the barriers serve once. Nobody leaves too early: who still receives
+// waits for it, and who has received everything is touched no more.
+#pragma once
+
+#include "kernel/epilogue/tile_part.hpp"
+#include "kernel/mainloop/wgmma_consumer.cuh"
+#include "kernel/pipeline.cuh"
+
+namespace sluice {
+
+template <KernelConfig config>
+class ClusterSums {
+ public:
+  // warpgroup: of the consumers. barrier_id: a named barrier of its own.
+  SLUICE_DEVICE ClusterSums(std::byte* shared, int warpgroup, int barrier_id)
+      : ready_(reinterpret_cast<arch::Barrier*>(shared + Ring::kLayout.reduction_barrier_offset)),
+        full_(ready_ + 1 + warpgroup),
+        area_(arch::shared_address(shared) + static_cast<std::uint32_t>(warpgroup * kAreaBytes)),
+        barrier_id_(barrier_id) {}
+
+  // By one warp, before a fence and the barrier of the CTA. Then all threads arrive at the cluster's barrier, for exchange() to wait for.
+  static SLUICE_DEVICE void init(std::byte* shared, int splits) {
+    arch::Barrier* const barriers = reinterpret_cast<arch::Barrier*>(shared + Ring::kLayout.reduction_barrier_offset);
+    const int lane = arch::lane();
+    if (lane <= kWarpgroups) {
+      arch::barrier_init(&barriers[lane], lane == 0 ? splits * kWarpgroups : 1);
+      arch::note_barrier(&barriers[lane], lane == 0 ? "cluster ready" : "cluster sums", lane);
+    }
+  }
+
+  // The part that this CTA is to store, with everybody's sums in it.
+  SLUICE_DEVICE TilePart exchange(Accumulators<config>& sums, int splits) const {
+    const int me = arch::cta_in_cluster();
+    const TilePart mine{part_begin(config, me, splits), part_begin(config, me + 1, splits), parts_are_chunks(config, splits)};
+    const int bytes = (splits - 1) * (mine.end - mine.begin) * kPacketBytes;
+    arch::cluster_wait();
+    arch::named_barrier_sync(barrier_id_, kWarpgroupThreads);  // all warps have multiplied: this warpgroup needs the ring no more
+    const int thread = arch::thread_in_warpgroup();
+    if (thread == 0 && bytes > 0) arch::barrier_arrive_expect_bytes(full_, bytes);
+    if (thread < splits) arch::barrier_arrive_in_cluster(ready_, thread);
+    arch::barrier_wait(ready_, 0);
+    push(sums, me, splits);
+    if (bytes > 0) {
+      arch::barrier_wait(full_, 0);
+      add(sums, mine, splits);
+    }
+    return mine;
+  }
+
+ private:
+  using Ring = Pipeline<config>;
+  static constexpr int kWarpgroups = consumer_warpgroups(config);
+  static constexpr int kPackets = packets_per_warpgroup(config);
+  static constexpr int kPerBlock = packets_per_block(config);
+  static constexpr int kAreaBytes = Ring::kLayout.stages * stage_bytes(config) / kWarpgroups / 16 * 16;
+  static_assert(kWarpgroups + 1 <= kReductionBarriers && kPerBlock * Accumulators<config>::kBlocks == kPackets);
+
+  // The others' packets lie in their CTAs' order, one packet of all threads after the other.
+  SLUICE_DEVICE void push(const Accumulators<config>& sums, int me, int splits) const {
+    SLUICE_UNROLL
+    for (int i = 0; i < kPackets; ++i) {
+      const int owner = part_owner(config, i, splits);
+      if (owner == me) continue;
+      const int begin = part_begin(config, owner, splits), packets = part_begin(config, owner + 1, splits) - begin;
+      const int place = (me < owner ? me : me - 1) * packets + i - begin;
+      const float* from = &sums.values[i / kPerBlock][i % kPerBlock * 4];
+      const float values[4] = {from[0], from[1], from[2], from[3]};
+      arch::store_async(arch::in_cta(address(place), owner), values, arch::in_cta(arch::shared_address(full_), owner));
+    }
+  }
+
+  SLUICE_DEVICE void add(Accumulators<config>& sums, const TilePart& mine, int splits) const {
+    SLUICE_NO_UNROLL
+    for (int other = 0; other + 1 < splits; ++other) {
+      const int first = other * (mine.end - mine.begin) - mine.begin;
+      SLUICE_UNROLL
+      for (int i = 0; i < kPackets; ++i) {
+        if (i < mine.begin || i >= mine.end) continue;
+        float values[4];
+        arch::load_shared(address(first + i), values);
+        SLUICE_UNROLL
+        for (int e = 0; e < 4; ++e) sums.values[i / kPerBlock][i % kPerBlock * 4 + e] += values[e];
+      }
+    }
+  }
+
+  SLUICE_DEVICE arch::SharedAddress address(int packet) const {
+    return area_ + static_cast<std::uint32_t>(packet * kPacketBytes + arch::thread_in_warpgroup() * 16);
+  }
+
+  arch::Barrier* ready_;
+  arch::Barrier* full_;
+  arch::SharedAddress area_;
+  int barrier_id_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,149 @@
+// Brings the many pieces of a tile together with all hands (Reduction::separate): every piece leaves its sums in the workspace, and when
+// the last one has come, those that came last each finish a slice of the tile, adding up what all pieces have left in the order of k. The
+// same bits in every run, whoever adds.
+//
+// Waiting for pieces of higher numbers is no danger, since nobody waits for ever: who has waited long enough says so and goes, and the last
+// piece finishes his slice. One word for each part of a tile holds all there is to know; whoever leaves it last clears it.
+#pragma once
+
+#include "kernel/epilogue/tile_part.hpp"
+#include "kernel/gemm_params.cuh"
+#include "kernel/mainloop/wgmma_consumer.cuh"
+#include "kernel/pipeline.cuh"
+#include "scheduler/workspace.hpp"
+
+namespace sluice {
+
+template <KernelConfig config>
+class SeparateSums {
+ public:
+  // warpgroup: of the consumers. barrier_id: a named barrier of its own.
+  SLUICE_DEVICE SeparateSums(const GemmParams& params, std::byte* shared, const WorkTile& tile, int warpgroup, int barrier_id)
+      : params_(params),
+        verdict_(arch::shared_address(shared + Pipeline<config>::kLayout.verdict_offset) + static_cast<std::uint32_t>(warpgroup) * 16),
+        tile_(tile),
+        slices_(slices_of_tile(config, tile.peers)),
+        part_(warpgroup),
+        barrier_id_(barrier_id) {}
+
+  // Leaves this piece's sums. Returns the slices that are now this warpgroup's to finish, a bit for each.
+  SLUICE_DEVICE std::uint32_t meet(const Accumulators<config>& sums) const {
+    float* const place = place_of(tile_.peer);
+    SLUICE_UNROLL
+    for (int i = 0; i < kPackets; ++i) {
+      const float* from = &sums.values[i / kPerBlock][i % kPerBlock * 4];
+      arch::store_global(reinterpret_cast<arch::Floats4*>(place + i * kRowElems), arch::Floats4{{from[0], from[1], from[2], from[3]}});
+    }
+    sync_warpgroup();  // what all threads have written is published by the one that counts
+    if (arch::thread_in_warpgroup() == 0) {
+      const std::uint32_t verdict[4] = {arrive(), 0, 0, 0};
+      arch::store_shared(verdict_, verdict);
+    }
+    sync_warpgroup();
+    std::uint32_t verdict[4];
+    arch::load_shared(verdict_, verdict);
+    return verdict[0];
+  }
+
+  // Puts the tile's sums over a slice in the place of this piece's own.
+  SLUICE_DEVICE TilePart add_up(Accumulators<config>& sums, int slice) const {
+    const TilePart part{part_begin(config, slice, slices_), part_begin(config, slice + 1, slices_), parts_are_chunks(config, slices_)};
+    int i = part.begin;
+    SLUICE_NO_UNROLL
+    for (; i + kManyPackets <= part.end; i += kManyPackets) add_packets<kManyPackets, kManyLoads / kManyPackets>(sums, i);
+    SLUICE_NO_UNROLL
+    for (; i < part.end; ++i) add_packets<1, kManyLoads>(sums, i);
+    return part;
+  }
+
+ private:
+  static constexpr int kPackets = packets_per_warpgroup(config);
+  static constexpr int kPerBlock = packets_per_block(config);
+  static constexpr int kRowElems = kWarpgroupThreads * 4;  // one packet of each thread, side by side
+  static constexpr int kManyLoads = 8, kManyPackets = 4;   // in flight
+  // A look at the word takes about half a microsecond.
+  static constexpr int kMostLooks = 64;
+
+  // The word: how many pieces have come, how many have gone again, and the slices of those who went too early.
+  static constexpr std::uint32_t kCame = 1, kWent = 1 << 8;
+  static SLUICE_DEVICE std::uint32_t abandoned(int slice) { return 1u << (16 + slice); }
+  static SLUICE_DEVICE int came(std::uint32_t word) { return static_cast<int>(word & 0xff); }
+  static SLUICE_DEVICE int went(std::uint32_t word) { return static_cast<int>(word >> 8 & 0xff); }
+
+  // One thread.
+  SLUICE_DEVICE std::uint32_t arrive() const {
+    std::uint32_t* const word = params_.reduction.flags + tile_.split_tile * parts_per_cluster_tile(config) + part_;
+    const std::uint32_t before = arch::atomic_add_acq_rel(word, kCame);
+    const int slice = came(before) - (tile_.peers - slices_);
+    if (slice < 0) return leave(word, 0), 0;  // those who come later will do
+    if (came(before) + 1 == tile_.peers) {
+      leave(word, 0);
+      return 1u << slice | before >> 16;
+    }
+    for (int looks = 0; looks < kMostLooks; ++looks)
+      if (came(arch::load_acquire(word)) == tile_.peers) return leave(word, 0), 1u << slice;
+    return leave(word, abandoned(slice)) == tile_.peers ? 1u << slice : 0;
+  }
+  // Returns how many had come before.
+  SLUICE_DEVICE int leave(std::uint32_t* word, std::uint32_t more) const {
+    const std::uint32_t before = arch::atomic_add_acq_rel(word, kWent + more);
+    if (went(before) + 1 == tile_.peers) arch::store_relaxed(word, 0);
+    return came(before);
+  }
+
+  // Of packets [first, first + packets), `pieces` at a time.
+  template <int packets, int pieces>
+  SLUICE_DEVICE void add_packets(Accumulators<config>& sums, int first) const {
+    const float* place = place_of(0) + first * kRowElems;
+    const std::int64_t step = place_of(1) - place_of(0);
+    float total[packets][4] = {};
+    SLUICE_NO_UNROLL
+    for (int piece = 0; piece < tile_.peers; piece += pieces, place += pieces * step) {
+      arch::Floats4 left[pieces][packets];
+      SLUICE_UNROLL
+      for (int j = 0; j < pieces; ++j) {
+        SLUICE_UNROLL
+        for (int i = 0; i < packets; ++i) {
+          left[j][i] = {};
+          if (piece + j < tile_.peers)
+            left[j][i] = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + j * step + i * kRowElems));
+        }
+      }
+      SLUICE_UNROLL
+      for (int j = 0; j < pieces; ++j) {
+        SLUICE_UNROLL
+        for (int i = 0; i < packets; ++i) {
+          SLUICE_UNROLL
+          for (int e = 0; e < 4; ++e) total[i][e] += left[j][i].values[e];
+        }
+      }
+    }
+    // Registers need indices known to the compiler.
+    SLUICE_UNROLL
+    for (int i = 0; i < kPackets; ++i) {
+      SLUICE_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        float& sum = sums.values[i / kPerBlock][i % kPerBlock * 4 + e];
+        SLUICE_UNROLL
+        for (int j = 0; j < packets; ++j) sum = first + j == i ? total[j][e] : sum;
+      }
+    }
+  }
+
+  SLUICE_DEVICE void sync_warpgroup() const { arch::named_barrier_sync(barrier_id_, kWarpgroupThreads); }
+
+  // This thread's first packet among the sums that a piece has left.
+  SLUICE_DEVICE float* place_of(int peer) const {
+    const std::int64_t part = std::int64_t{deposit_place(params_.scheduler, tile_, peer)} * parts_per_cluster_tile(config) + part_;
+    return params_.reduction.sums + part * part_elems(config) + arch::thread_in_warpgroup() * 4;
+  }
+
+  const GemmParams& params_;
+  arch::SharedAddress verdict_;
+  const WorkTile& tile_;
+  int slices_;
+  int part_;
+  int barrier_id_;
+};
+
+}  // namespace sluice
