@@ -38,7 +38,9 @@ class Folder:
 
     def says(self, command):
         path = f"{self.root / 'bin'}:/usr/local/bin:/usr/bin:/bin"
-        done = subprocess.run(["bash", "-c", command], cwd=self.root, env={"PATH": path}, text=True, capture_output=True, timeout=120, check=False)
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.root, env={"PATH": path}, text=True, capture_output=True, timeout=120, check=False)
+        if done.returncode not in (0, 2):  # 2: a command line that the page shows to be refused
+            raise RuntimeError(f"exit code {done.returncode} of: {command}\n{done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 
     def pictures(self):
