@@ -17,7 +17,7 @@ struct SimulatedPiece {
   WorkTile tile;
   double begin = 0;
   double end = 0;   // of its main loop
-  double done = 0;  // when its sums were handed on or written out: later than `end` if it waited for the piece before it in its tile
+  double done = 0;  // when its sums were left or written out: later than `end` if it waited for the other pieces of its tile
 };
 
 struct Simulation {
@@ -38,7 +38,7 @@ struct Simulation {
   int waves = 0;           // most work tiles, whole or in part, that any SM works on
   double makespan = 0;     // in tile units
   double utilisation = 0;  // busy time of all SMs over sm_count * makespan
-  double waiting = 0;      // of all SMs together: pieces whose sums are ready, for others of their tile
+  double waiting = 0;      // of all SMs together: last pieces whose sums are ready, for the others of their tile
 };
 
 struct SimulateOptions {

@@ -17,9 +17,9 @@ inline constexpr std::int64_t kMostStreamKTiles = std::int64_t{1} << 30;
 Status check_scheduler(const SchedulerParams& params, std::int64_t units);
 
 // Whether clusters that take their items in fixed turn can wait for one another for ever when only some are resident. Clusters start in
-// the order of their numbers, so one may wait for itself and for lower numbers only. A piece of split-K waits for the item `tiles`
-// before it: that is another cluster's lower number if each has one item, its own if `tiles` is a multiple of the clusters, and may be
-// anybody's otherwise. Stream-K waits for the cluster one below.
+// the order of their numbers, so one may wait for itself and for lower numbers only. The last piece of a tile of split-K waits for every
+// `tiles`-th item before it: those are other clusters' lower numbers if each has one item, its own if `tiles` is a multiple of the
+// clusters, and may be anybody's otherwise. Stream-K waits for the cluster one below.
 bool fixed_claim_can_stall(const SchedulerParams& params, std::int64_t units);
 
 }  // namespace sluice

@@ -211,18 +211,19 @@ std::string part(double us, bool binds) { return fmt::format("{:.2f}{}", us, bin
 std::string candidate_row(int rank, const Candidate& c, const Plan& plan, const Candidate& winner) {
   const PredictedTime& t = c.predicted;
   const Resource bound = binding(t);
-  return fmt::format("{:>4}  {:<38} {:<35} {:>6} {:>7.2f} {:>5.0f}% {:>6.0f}% {:>9.2f} {:>7.2f} {:>9} {:>9} {:>9} {:>6.2f} {:>8.2f}  {}\n",
-                     rank, name(c.kernel), describe(c.scheduler), grid_ctas(worker_count(c.scheduler, plan.device, c.kernel), c.kernel),
-                     t.waves, percent(t.busy_share), percent(t.useful_share), t.total_us, t.launch_us,
-                     part(t.matrix_us, bound == Resource::matrix), part(t.hbm_us, bound == Resource::hbm),
-                     part(t.l2_us, bound == Resource::l2), t.ramp_us, t.exposed_epilogue_us,
-                     c.verdict == CandidateVerdict::chosen ? std::string("chosen") : why_it_lost(c, winner));
+  return fmt::format(
+      "{:>4}  {:<38} {:<35} {:>6} {:>7.2f} {:>5.0f}% {:>6.0f}% {:>9.2f} {:>7.2f} {:>9} {:>9} {:>9} {:>6.2f} {:>9.2f} {:>8.2f}  {}\n", rank,
+      name(c.kernel), describe(c.scheduler), grid_ctas(worker_count(c.scheduler, plan.device, c.kernel), c.kernel), t.waves,
+      percent(t.busy_share), percent(t.useful_share), t.total_us, t.launch_us, part(t.matrix_us, bound == Resource::matrix),
+      part(t.hbm_us, bound == Resource::hbm), part(t.l2_us, bound == Resource::l2), t.ramp_us, t.reduction_us, t.exposed_epilogue_us,
+      c.verdict == CandidateVerdict::chosen ? std::string("chosen") : why_it_lost(c, winner));
 }
 
 std::string candidate_table(const Plan& plan, const std::vector<const Candidate*>& able, int most) {
-  std::string out = "\ntotal = launch + matrix, hbm and l2 overlapping (*: the longest) + ramp + epilogue, in microseconds\n";
-  out += fmt::format("{:>4}  {:<38} {:<35} {:>6} {:>7} {:>6} {:>7} {:>9} {:>7} {:>9} {:>9} {:>9} {:>6} {:>8}  {}\n", "rank", "kernel",
-                     "schedule", "grid", "waves", "busy", "useful", "total", "launch", "matrix ", "hbm ", "l2 ", "ramp", "epilogue", "why");
+  std::string out = "\ntotal = launch + matrix, hbm and l2 overlapping (*: the longest) + ramp + reduction + epilogue, in microseconds\n";
+  out += fmt::format("{:>4}  {:<38} {:<35} {:>6} {:>7} {:>6} {:>7} {:>9} {:>7} {:>9} {:>9} {:>9} {:>6} {:>9} {:>8}  {}\n", "rank", "kernel",
+                     "schedule", "grid", "waves", "busy", "useful", "total", "launch", "matrix ", "hbm ", "l2 ", "ramp", "reduction",
+                     "epilogue", "why");
   const std::size_t shown = std::min(able.size(), static_cast<std::size_t>(std::max(most, 1)));
   for (std::size_t i = 0; i < shown; ++i) out += candidate_row(static_cast<int>(i) + 1, *able[i], plan, *able.front());
   if (shown < able.size())

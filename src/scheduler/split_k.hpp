@@ -16,7 +16,8 @@ struct SplitKItems {
 
   SLUICE_HOST_DEVICE static constexpr std::int32_t count(const SchedulerParams& p) { return cluster_tiles(p) * p.splits; }
 
-  // A piece waits for the item `cluster_tiles` before it, or, in a cluster, for the others of its cluster, which run when it does.
+  // The last piece of a tile waits for the items `cluster_tiles` before it, twice as many before it, and so on; in a cluster all wait for one
+  // another, and run at once.
   SLUICE_HOST_DEVICE static constexpr WorkTile at(const SchedulerParams& p, std::int32_t item) {
     const std::int32_t tiles = cluster_tiles(p);
     // Pieces that meet in a cluster are neighbours.

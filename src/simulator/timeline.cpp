@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <tuple>
@@ -153,15 +154,19 @@ class Timeline {
     events_.emplace(end, unit.place, result_.pieces.size() - 1);
   }
 
-  // The main loop is over. Whole tiles are done with it, the others when those before them in their tile are.
+  // The main loop is over. A whole tile is done with it, and a piece that leaves its sums for another; the last piece of a tile is when all
+  // others have left theirs.
   void hand_over(std::size_t piece, double now) {
     const WorkTile& tile = result_.pieces[piece].tile;
     if (tile.peers <= 1) return finish(piece, now);
-    Turnstile& turnstile = turnstiles_[tile.split_tile];
-    turnstile.waiting[tile.peer] = piece;
-    for (auto next = turnstile.waiting.find(turnstile.done); next != turnstile.waiting.end();
-         next = turnstile.waiting.find(++turnstile.done))
-      finish(next->second, now);
+    Meeting& meeting = meetings_[tile.split_tile];
+    if (tile.peer + 1 < tile.peers) {
+      ++meeting.left;
+      finish(piece, now);
+    } else {
+      meeting.last = piece;
+    }
+    if (meeting.last && meeting.left == tile.peers - 1) finish(*meeting.last, now);
   }
 
   void finish(std::size_t piece, double now) {
@@ -172,9 +177,9 @@ class Timeline {
     woken_.push_back(unit->place);
   }
 
-  struct Turnstile {
-    std::int32_t done = 0;
-    std::map<std::int32_t, std::size_t> waiting;  // by peer: pieces whose main loops are over
+  struct Meeting {  // of the pieces of a tile
+    std::int32_t left = 0;
+    std::optional<std::size_t> last;  // whose main loop is over
   };
   struct Owner {
     Unit* unit;
@@ -189,7 +194,7 @@ class Timeline {
   ItemScheduler<AnyItems> tickets_;
   std::vector<Place> places_;
   std::vector<Owner> owners_;  // of the pieces
-  std::map<std::int32_t, Turnstile> turnstiles_;
+  std::map<std::int32_t, Meeting> meetings_;
   std::deque<std::size_t> woken_;  // places where a worker is free again
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };

@@ -150,7 +150,7 @@ class Picture {
     return svg;
   }
 
-  // From each piece of a tile to the one that takes over its sums.
+  // From each piece of a tile to the one that adds its sums.
   std::string draw_threads() const {
     std::map<std::pair<std::int32_t, std::int32_t>, const SimulatedPiece*> by_peer;
     for (const SimulatedPiece& piece : simulation_.pieces)
@@ -158,9 +158,9 @@ class Picture {
     const auto middle = [&](const SimulatedPiece& piece) { return px(kTop + size_.pitch * piece.sm + size_.height() / 2); };
     std::string svg;
     for (const auto& [key, piece] : by_peer) {
-      const auto next = by_peer.find({key.first, key.second + 1});
-      if (next == by_peer.end()) continue;
-      const SimulatedPiece& heir = *next->second;
+      const auto last = by_peer.find({key.first, piece->tile.peers - 1});
+      if (last == by_peer.end() || last->second == piece) continue;
+      const SimulatedPiece& heir = *last->second;
       svg += "<path d=\"M" + px(x(piece->done)) + " " + middle(*piece) + "L" + px(x(std::max(heir.end, piece->done))) + " " + middle(heir) +
              "\" stroke=\"" + std::string(kFaint) + "\" stroke-dasharray=\"4 3\"/>\n";
     }

@@ -159,6 +159,7 @@ void check_times(const Plan& plan, const Simulation& simulation) {
   for (const SimulatedPiece& piece : simulation.pieces) {
     RC_ASSERT(piece.end > piece.begin);
     RC_ASSERT(piece.done >= piece.end);
+    if (piece.tile.peer + 1 < piece.tile.peers) RC_ASSERT(piece.done == piece.end);
     if (piece.tile.peers == 1) RC_ASSERT(piece.done == piece.end && std::abs(piece.end - piece.begin - 1) < 1e-9);
     work += piece.end - piece.begin;
     waiting += piece.done - piece.end;

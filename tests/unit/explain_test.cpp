@@ -5,6 +5,7 @@
 #include <regex>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/plan.hpp"
@@ -179,6 +180,32 @@ TEST(Explain, PiecesToBeBroughtTogether) {
   PredictedTime loser = kWinner;
   loser.reduction_us = 4;
   expect_says(why(loser), "4.00 us for bringing pieces together");
+}
+
+// What a row shows under a heading: headings and figures end in the same column.
+std::string figure(const std::string& text, const std::string& row, const std::string& heading) {
+  const std::size_t head = text.find("rank  kernel"), at = text.find(" " + heading + " ", head);
+  if (head == std::string::npos || at == std::string::npos) return "no heading " + heading;
+  const std::size_t end = at - head + 1 + heading.size(), begin = row.rfind(' ', end - 1) + 1;
+  return row.substr(begin, row.find_first_of("* ", begin) - begin);
+}
+
+TEST(Explain, ThePartsOfARowAddUpToItsTotal) {
+  PredictedTime loser = kWinner;
+  loser.reduction_us = 4.25;
+  loser.total_us = 2 + 100 + 1 + 2 + 4.25;
+  const std::string text = explain(duel(kWinner, loser)), row = rows(text).back();
+  expect_says(text, "total = launch + matrix, hbm and l2 overlapping (*: the longest) + ramp + reduction + epilogue, in microseconds");
+  for (const auto& [heading, us] : {std::pair{"total", "109.25"},
+                                    {"launch", "2.00"},
+                                    {"matrix", "100.00"},
+                                    {"hbm", "20.00"},
+                                    {"l2", "50.00"},
+                                    {"ramp", "1.00"},
+                                    {"reduction", "4.25"},
+                                    {"epilogue", "2.00"}})
+    EXPECT_EQ(figure(text, row, heading), us) << heading << " in\n" << text;
+  EXPECT_EQ(figure(text, rows(text).front(), "reduction"), "0.00") << text;
 }
 
 TEST(Explain, TheLargerCauseComesFirst) {

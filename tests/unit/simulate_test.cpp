@@ -10,6 +10,7 @@
 
 #include "sluice/sluice.hpp"
 
+#include "scheduler/tile_order.hpp"
 #include "simulator/coverage.hpp"
 #include "simulator/lanes.hpp"
 
@@ -115,6 +116,47 @@ TEST(Simulate, AClusterOccupiesNeighbouringSms) {
     for (const LanePiece& piece : lane) tiles.insert({piece.tile_m, piece.tile_n});
   EXPECT_EQ(tiles.size(), 16u);  // the two SMs of a cluster compute different tiles
   for (const SimulatedPiece& piece : s.pieces) EXPECT_EQ(piece.sm, 2 * piece.worker);
+}
+
+// The striped partition: 24 k-tiles of six tiles on five SMs. Where each begins, in the order of the tiles.
+TEST(Simulate, FiveRangesOfSixTilesAreStripes) {
+  DeviceSpec five = find_device("h10").value();
+  five.sm_count = 5;
+  const PlanOptions options{.scheduler = SchedulerKind::stream_k, .raster = Rasterization::along_n, .kernel_name = kTile128};
+  const Plan made = plan({.m = 256, .n = 384, .k = 256}, five, options).value();
+  const Simulation s = simulate(made).value();
+  EXPECT_EQ(s.output_tiles, 6);
+  EXPECT_EQ(s.makespan, 1.25);
+  std::vector<std::pair<int, int>> tiles;  // in the order in which they are walked
+  for (int i = 0; i < 6; ++i) tiles.emplace_back(tile_at(made.scheduler, i).tile_m, tile_at(made.scheduler, i).tile_n);
+  std::vector<int> first(5, 24), lengths(5, 0);
+  for (const SimulatedPiece& piece : s.pieces) {
+    const auto tile = std::find(tiles.begin(), tiles.end(), std::pair{piece.tile.tile_m, piece.tile.tile_n}) - tiles.begin();
+    const auto sm = static_cast<std::size_t>(piece.sm);
+    first[sm] = std::min(first[sm], static_cast<int>(tile) * 4 + piece.tile.k_begin);
+    lengths[sm] += piece.tile.k_end - piece.tile.k_begin;
+  }
+  EXPECT_EQ(first, (std::vector<int>{0 * 4 + 0, 1 * 4 + 1, 2 * 4 + 2, 3 * 4 + 3, 5 * 4 + 0}));
+  EXPECT_EQ(lengths, (std::vector<int>{5, 5, 5, 5, 4}));
+}
+
+TEST(Simulate, ASquareCohortSharesPanels) {
+  DeviceSpec device = find_device("h200").value();
+  device.sm_count = 64;
+  device.clusters_of_2 = 32;
+  const Simulation s = simulate(plan({.m = 8192, .n = 8192, .k = 64}, device, {.kernel_name = kTile128}).value()).value();
+  std::set<int> rows, columns;
+  for (const SimulatedPiece& piece : s.pieces)
+    if (piece.begin == 0) rows.insert(piece.tile.tile_m), columns.insert(piece.tile.tile_n);
+  EXPECT_EQ(rows.size(), 8u);
+  EXPECT_EQ(columns.size(), 8u);
+}
+
+TEST(Simulate, SeventyTwoTilesLeaveSixtySmsIdleUnlessTheyAreCut) {
+  const GemmProblem problem{.m = 1152, .n = 1024, .k = 4096};
+  EXPECT_NEAR(simulated(problem, "h200", {.scheduler = SchedulerKind::data_parallel, .kernel_name = kTile128}).utilisation, 72.0 / 132,
+              1e-12);
+  EXPECT_GT(simulated(problem, "h200", {.scheduler = SchedulerKind::stream_k, .kernel_name = kTile128}).utilisation, 0.99);
 }
 
 TEST(Simulate, WithoutKTilesEachTileStillTakesItsTurn) {
