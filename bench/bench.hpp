@@ -25,6 +25,12 @@ struct BenchOptions {
   std::int64_t m_max = std::numeric_limits<std::int64_t>::max();
   std::string shape_filter;
 
+  // Times the linear layers of a language model's blocks, each fed by the one before, instead of a suite: llama3-8b, llama3-70b or all.
+  // Empty: the suite.
+  std::string chain;
+  std::vector<std::int64_t> chain_rows = {1, 16, 64};  // M
+  int chain_blocks = 8;                                // each with weights of its own
+
   // Times every kernel that can run each shape instead of the rivals: how far is the planner's choice from the best?
   bool all_kernels = false;
 

@@ -5,8 +5,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
+#include "bench/report_json.hpp"
 #include "bench/statistics.hpp"
 
 namespace sluice::bench {
@@ -73,19 +72,6 @@ Json to_json(const GpuState& state) {
           {"memory_clock_mhz", value(state.memory_clock_mhz)},
           {"power_w", value(state.power_w)},
           {"temperature_c", value(state.temperature_c)}};
-}
-
-Json to_json(const Environment& e) {
-  return {{"gpu", e.gpu},
-          {"sm_count", e.sm_count},
-          {"driver", e.driver},
-          {"cuda", e.cuda},
-          {"cublaslt", e.cublaslt},
-          {"sluice", e.sluice},
-          {"commit", e.commit},
-          {"date", e.date},
-          {"before", to_json(e.before)},
-          {"after", to_json(e.after)}};
 }
 
 // What is summed up: a name, and the results that belong to it.
@@ -208,6 +194,19 @@ Json result_json(const ShapeResult& result, bool all_kernels) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json to_json(const Environment& e) {
+  return {{"gpu", e.gpu},
+          {"sm_count", e.sm_count},
+          {"driver", e.driver},
+          {"cuda", e.cuda},
+          {"cublaslt", e.cublaslt},
+          {"sluice", e.sluice},
+          {"commit", e.commit},
+          {"date", e.date},
+          {"before", to_json(e.before)},
+          {"after", to_json(e.after)}};
+}
 
 double ratio(const ShapeResult& result, const RivalTiming& rival) {
   return result.sluice.us > 0 && rival.timing.us > 0 ? rival.timing.us / result.sluice.us : 0;

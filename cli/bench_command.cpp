@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "bench/chain.hpp"
 #include "gpu.hpp"
 #include "planning.hpp"
 #include "session.hpp"
@@ -26,6 +27,8 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 }
 
 Status check_options(const BenchOptions& options) {
+  if (!options.chain.empty())
+    if (Status s = bench::check_chain_options(options); !s) return s;
   std::error_code ignored;
   if (!contains(kSuites, options.suite) && !std::filesystem::is_regular_file(options.suite, ignored))
     return Error{ErrorCode::not_found,
@@ -68,6 +71,17 @@ void add_bench_command(CLI::App& app, Session& session) {
   command->add_option("--shape", options.shape_filter, "Only shapes with this text in MxNxK");
   command->add_flag("--all-kernels", options.all_kernels, "Time every kernel instead of the rivals: how far is the planner from the best?");
   command->add_flag("--constant-b", options.constant_b, "Declare the weights constant, so that launches may fetch them early");
+  CLI::Option* chain =
+      command->add_option("--chain", options.chain,
+                          "Instead of a suite the linear layers of decoding, each fed by the one before: llama3-8b, llama3-70b or all");
+  command->add_option("--chain-rows", options.chain_rows, "With --chain: rows, separated by commas (default: 1,16,64)")
+      ->delimiter(',')
+      ->needs(chain);
+  command->add_option("--chain-blocks", options.chain_blocks, "With --chain: blocks in a graph, each with weights of its own")
+      ->capture_default_str()
+      ->needs(chain);
+  for (const char* flag : {"--suite", "--shape", "--m-min", "--m-max", "--all-kernels", "--constant-b"})
+    chain->excludes(command->get_option(flag));
   command->add_option("--rounds", options.rounds, "Turns of each competitor (default: as many as the seconds allow, 7 at least)");
   command->add_option("--seconds-per-shape", options.seconds_per_shape, "GPU time to aim at")->capture_default_str()->check(above_zero());
   command->add_option("--gpu", flags->gpu, "Use this GPU");

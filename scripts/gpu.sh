@@ -5,6 +5,7 @@
 #   scripts/gpu.sh [BUILD_DIR] sanitize         few and small cases of every kernel under compute-sanitizer memcheck
 #   scripts/gpu.sh [BUILD_DIR] bench SUITE [OPTION...]   against cuBLASLt: square, wave, splitk, llm, all, or a file of shapes
 #   scripts/gpu.sh [BUILD_DIR] kernels SUITE    every kernel on every shape: how far is the planner's choice from the best?
+#   scripts/gpu.sh [BUILD_DIR] chain [MODEL] [OPTION...]  layers of decoding in a row: llama3-8b, llama3-70b or all
 #   scripts/gpu.sh [BUILD_DIR] all              check, sanitize and the four suites
 #
 # BUILD_DIR is build-cuda unless given. Logs and JSON go to the folder $OUT (out/ unless set). A short table comes last.
@@ -13,7 +14,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-commands="check sanitize bench kernels all"
+commands="check sanitize bench kernels chain all"
 build=build-cuda
 if [[ $# -gt 0 && " $commands " != *" $1 "* ]]; then
   build=$1
@@ -104,12 +105,20 @@ kernels() {
   run "$name" 300 40 "$tool" bench --all-kernels --suite "$suite" --out "$out/$name.json" "$@"
 }
 
+chain() {
+  local model=${1:-all} tool
+  [[ $# -gt 0 ]] && shift
+  tool=$(find_program sluice) || exit 2
+  run "chain-$model" 300 40 "$tool" bench --chain "$model" --out "$out/chain-$model.json" "$@"
+}
+
 case $command in
   check | sanitize) record_gpu && "$command" ;;
   bench | kernels)
     [[ $# -gt 0 ]] || usage
     record_gpu && "$command" "$@"
     ;;
+  chain) record_gpu && chain "$@" ;;
   all)
     record_gpu
     check

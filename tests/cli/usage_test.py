@@ -80,6 +80,14 @@ class UsageTest(SluiceTest):
         self.refuse("bench", "--suite", "nonesuch", says=("nonesuch", "square, wave, splitk, llm"))
         self.refuse("bench", "--against", "cublaslt,mkl", says=("mkl", "cublaslt-best"))
 
+    def test_bench_refuses_chains_it_cannot_build(self):
+        self.refuse("bench", "--chain", "gpt", says=("'gpt'", "llama3-8b, llama3-70b, all"))
+        self.refuse("bench", "--chain", "all", "--chain-rows", "1,0", says=("chain_rows = 0", "from 1 to 8192"))
+        self.refuse("bench", "--chain", "all", "--chain-blocks", 0, says=("chain_blocks = 0", "from 1 to 128"))
+        self.refuse("bench", "--chain-rows", 4, says="--chain")
+        for flag in (("--suite", "llm"), ("--shape", "1x"), ("--m-min", 2), ("--constant-b",)):
+            self.refuse("bench", "--chain", "all", *flag, says=("--chain", flag[0]))
+
     def test_bench_without_cuda(self):
         if self.succeed_json("--version")["built_with_cuda"]:
             self.skipTest("this build has CUDA kernels")
