@@ -22,7 +22,7 @@ constexpr int kRight = 0, kWrong = 1, kCouldNotRun = 2;
 Error cannot(const std::string& message) { return {ErrorCode::invalid_argument, message}; }
 
 Result<std::vector<Shape>> shapes_for(const BenchOptions& options) {
-  Result<std::vector<Shape>> found = find_shapes(options.suite);
+  Result<std::vector<Shape>> found = find_shapes(options.suite, options.seed);
   if (!found) return found;
   std::vector<Shape> shapes = filter_shapes(std::move(*found), options);
   if (shapes.empty()) return cannot("the filter leaves no shape of suite " + options.suite + "; widen the range of m or the text");
@@ -78,7 +78,7 @@ void measure_all(const BenchOptions& options, Measurement& measurement, const st
       report.results.push_back({.shape = shapes[i], .wrong = broken});
     }
     end_progress();
-    if (!options.json) fmt::print("{}", table_row(report.results.back(), options.all_kernels));
+    if (!options.json) fmt::print("{}", table_row(report.results.back(), options.planner));
     std::fflush(stdout);
   }
 }
@@ -109,8 +109,8 @@ Environment environment_with(const std::shared_ptr<const CublasLt>& cublaslt) {
 Result<int> run_suite(const BenchOptions& options, const DeviceSpec& device, const std::shared_ptr<const CublasLt>& cublaslt) {
   Result<std::vector<Shape>> shapes = shapes_for(options);
   if (!shapes) return shapes.error();
-  BenchReport report{.environment = environment_with(cublaslt), .all_kernels = options.all_kernels};
-  if (!options.all_kernels) report.rivals = options.rivals;
+  BenchReport report{.environment = environment_with(cublaslt), .planner = options.planner};
+  if (!options.planner) report.rivals = options.rivals;
   std::string broken;
   {
     Measurement measurement(options, *shapes, device, cublaslt);
@@ -158,7 +158,7 @@ Result<int> run_checked(const BenchOptions& options) {
   Result<DeviceSpec> device = current_device();
   if (!device) return device.error();
   Result<std::shared_ptr<const CublasLt>> found = CublasLt::load();
-  const bool needed = !options.rivals.empty() && !options.all_kernels;
+  const bool needed = !options.rivals.empty() && !options.planner;
   if (!found && needed) return found.error();
   if (!found) fmt::print(stderr, "cuBLASLt is missing; results are checked by samples only: {}\n", found.error().message);
   const std::shared_ptr<const CublasLt> cublaslt = found ? *found : nullptr;

@@ -11,7 +11,10 @@
 namespace sluice {
 
 struct BenchOptions {
-  std::string suite = "llm";  // square, wave, splitk, llm, all, or a file with a shape in each line (CSV m,n,k or JSON lines)
+  // square, wave, splitk, llm, all (those four), random, or a file with a shape in each line (CSV m,n,k or JSON lines); or several,
+  // separated by commas.
+  std::string suite = "llm";
+  std::uint64_t seed = 1;  // of the suite random
 
   // What Sluice is measured against: "cublaslt" (the first answer of its heuristic) and "cublaslt-best" (the fastest of the first 16).
   // Empty: Sluice alone.
@@ -31,8 +34,8 @@ struct BenchOptions {
   std::vector<std::int64_t> chain_rows = {1, 16, 64};  // M
   int chain_blocks = 8;                                // each with weights of its own
 
-  // Times every kernel that can run each shape instead of the rivals: how far is the planner's choice from the best?
-  bool all_kernels = false;
+  // Times every candidate of the planner for each shape instead of the rivals: how far is the planner's choice from the best?
+  bool planner = false;
 
   // Sluice is told that B, the weights, is constant (GemmProblem::constant_b), so that launches overlap. cuBLASLt has no such promise.
   bool constant_b = false;

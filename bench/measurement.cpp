@@ -201,7 +201,7 @@ ShapeResult Measurement::measure(const Shape& shape) {
     check(cudaDeviceSynchronize(), result.kernel + " broke the GPU at " + to_string(shape));
     return result;
   }
-  if (options_.all_kernels)
+  if (options_.planner)
     time_kernels(product, *plan, result);
   else
     time_rivals(product, *plan, result);

@@ -40,7 +40,8 @@ TEST(Chains, AreTheLinearLayersOfTheModels) {
 
 // Each layer finds its input in what the layer before wrote, and the first of a block in what the last wrote.
 TEST(Chains, EachLayerReadsTheOneBefore) {
-  for (const ChainModel& chain : *find_chains("all")) {
+  const std::vector<ChainModel> chains = *find_chains("all");
+  for (const ChainModel& chain : chains) {
     for (std::size_t l = 0; l < chain.layers.size(); ++l) {
       const std::size_t before = (l + chain.layers.size() - 1) % chain.layers.size();
       EXPECT_EQ(chain_lda(chain, l), chain.layers[before].n) << chain.layers[l].name;

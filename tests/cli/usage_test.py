@@ -78,6 +78,8 @@ class UsageTest(SluiceTest):
 
     def test_bench_refuses_what_it_does_not_know(self):
         self.refuse("bench", "--suite", "nonesuch", says=("nonesuch", "square, wave, splitk, llm"))
+        self.refuse("bench", "--suite", "wave,nonesuch", says=("'nonesuch'", "random"))
+        self.refuse("bench", "--seed", "dice", says="--seed")
         self.refuse("bench", "--against", "cublaslt,mkl", says=("mkl", "cublaslt-best"))
 
     def test_bench_refuses_chains_it_cannot_build(self):
