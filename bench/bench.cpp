@@ -12,6 +12,7 @@
 #include "bench/chain_measurement.hpp"
 #include "bench/environment.hpp"
 #include "bench/measurement.hpp"
+#include "bench/tuning.hpp"
 
 namespace sluice {
 namespace bench {
@@ -106,6 +107,22 @@ Environment environment_with(const std::shared_ptr<const CublasLt>& cublaslt) {
   return environment;
 }
 
+// What cannot be tuned is said and left out: the planner goes on choosing for it.
+Status write_plans(const BenchOptions& options, const BenchReport& report, const DeviceSpec& device) {
+  std::vector<TunedPlan> plans;
+  for (const ShapeResult& result : report.results) {
+    Result<TunedPlan> tuned = tuned_plan(result, problem_of(result.shape, options), device);
+    if (tuned)
+      plans.push_back(std::move(*tuned));
+    else
+      fmt::print(stderr, "left out: {}\n", tuned.error().message);
+  }
+  if (plans.empty()) return Error{ErrorCode::internal, "no shape could be tuned, so " + options.plans + " is not written"};
+  if (Status s = write_file(options.plans, to_json(plans)); !s) return s;
+  fmt::print(stderr, "wrote {} plans to {}\n", plans.size(), options.plans);
+  return Nothing{};
+}
+
 Result<int> run_suite(const BenchOptions& options, const DeviceSpec& device, const std::shared_ptr<const CublasLt>& cublaslt) {
   Result<std::vector<Shape>> shapes = shapes_for(options);
   if (!shapes) return shapes.error();
@@ -117,6 +134,8 @@ Result<int> run_suite(const BenchOptions& options, const DeviceSpec& device, con
     measure_all(options, measurement, *shapes, report, broken);
     if (broken.empty()) report.environment.after = gpu_state();
   }
+  if (!options.plans.empty())
+    if (Status s = write_plans(options, report, device); !s) return s.error();
   return finish(options, report, broken);
 }
 

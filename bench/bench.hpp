@@ -21,6 +21,7 @@ struct BenchOptions {
   std::vector<std::string> rivals = {"cublaslt", "cublaslt-best"};
 
   std::string out;    // a JSON file with every number; empty: none
+  std::string plans;  // with `planner`: a plan file for the fastest candidate of each shape; empty: none
   bool json = false;  // the same JSON on stdout instead of the table
 
   // Only shapes with m in [m_min, m_max] and this text in "MxNxK".

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "bench/sizing.hpp"
+#include "bench/tuning.hpp"
 #include "sluice/run.hpp"
 
 namespace sluice::bench {
@@ -13,10 +14,6 @@ namespace {
 constexpr double kKernelGraphUs = 700;  // of one kernel among all
 constexpr int kKernelRounds = 3;
 constexpr std::int64_t kSamples = 4096;
-
-GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
-  return {.m = shape.m, .n = shape.n, .k = shape.k, .constant_b = options.constant_b};
-}
 
 bool wants(const BenchOptions& options, const std::string& rival) {
   return std::find(options.rivals.begin(), options.rivals.end(), rival) != options.rivals.end();
@@ -131,12 +128,7 @@ void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeRe
   std::vector<double> estimates;
   for (const Candidate& candidate : plan.candidates) {
     if (candidate.verdict != CandidateVerdict::chosen && candidate.verdict != CandidateVerdict::slower) continue;
-    PlanOptions forced = options_.plan_options;
-    forced.kernel_name = name(candidate.kernel);
-    forced.scheduler = candidate.scheduler.kind;
-    if (candidate.scheduler.kind == SchedulerKind::split_k) forced.splits = candidate.scheduler.splits;
-    if (candidate.scheduler.kind > SchedulerKind::data_parallel) forced.min_k_tiles = candidate.scheduler.min_k_tiles;
-    forced.keep_candidates = false;
+    const PlanOptions forced = only(candidate, options_.plan_options);
     Result<Plan> made = sluice::plan(plan.problem, device_, forced);
     KernelTiming kernel{.candidate = candidate, .kernel = forced.kernel_name};
     if (made) {

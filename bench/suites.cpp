@@ -195,6 +195,10 @@ std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& 
   return shapes;
 }
 
+GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
+  return {.m = shape.m, .n = shape.n, .k = shape.k, .constant_b = options.constant_b};
+}
+
 std::string_view m_class(std::int64_t m) { return m_classes()[m <= 128 ? 0 : m < 2048 ? 1 : 2]; }
 
 const std::vector<std::string>& m_classes() {

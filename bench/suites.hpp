@@ -9,6 +9,7 @@
 
 #include "bench/bench.hpp"
 #include "sluice/error.hpp"
+#include "sluice/problem.hpp"
 
 namespace sluice::bench {
 
@@ -34,6 +35,9 @@ Result<std::vector<Shape>> find_shapes(const std::string& suites_or_files, std::
 Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& origin);
 
 std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& options);
+
+// What Sluice is asked for.
+GemmProblem problem_of(const Shape& shape, const BenchOptions& options);
 
 // The class of M under which results are summed up: "m<=128", "128<m<2048" (512 in the llm suite), "m>=2048".
 std::string_view m_class(std::int64_t m);
