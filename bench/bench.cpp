@@ -8,8 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "bench/chain.hpp"
+#include "bench/chain_measurement.hpp"
 #include "bench/environment.hpp"
 #include "bench/measurement.hpp"
+#include "bench/tuning.hpp"
 
 namespace sluice {
 namespace bench {
@@ -20,7 +23,7 @@ constexpr int kRight = 0, kWrong = 1, kCouldNotRun = 2;
 Error cannot(const std::string& message) { return {ErrorCode::invalid_argument, message}; }
 
 Result<std::vector<Shape>> shapes_for(const BenchOptions& options) {
-  Result<std::vector<Shape>> found = find_shapes(options.suite);
+  Result<std::vector<Shape>> found = find_shapes(options.suite, options.seed);
   if (!found) return found;
   std::vector<Shape> shapes = filter_shapes(std::move(*found), options);
   if (shapes.empty()) return cannot("the filter leaves no shape of suite " + options.suite + "; widen the range of m or the text");
@@ -32,14 +35,16 @@ Status check_options(const BenchOptions& options) {
     if (rival != "cublaslt" && rival != "cublaslt-best")
       return cannot("no rival is called '" + rival + "'; known are cublaslt and cublaslt-best");
   if (options.rounds < 0) return cannot(fmt::format("rounds = {} is negative; 0 chooses", options.rounds));
+  if (!options.chain.empty())
+    if (Status s = check_chain_options(options); !s) return s;
   if (!(options.seconds_per_shape > 0)) return cannot(fmt::format("seconds_per_shape = {} must be above 0", options.seconds_per_shape));
   return Nothing{};
 }
 
-void show_progress(std::size_t done, std::size_t all, const Shape& shape) {
+void show_progress(std::size_t done, std::size_t all, const std::string& what) {
   const bool terminal = isatty(fileno(stderr)) != 0;
-  if (terminal) fmt::print(stderr, "\r\033[K[{}/{}] {}", done + 1, all, to_string(shape));
-  if (!terminal && (done % 10 == 0 || done + 1 == all)) fmt::print(stderr, "[{}/{}] {}\n", done + 1, all, to_string(shape));
+  if (terminal) fmt::print(stderr, "\r\033[K[{}/{}] {}", done + 1, all, what);
+  if (!terminal && (done % 10 == 0 || done + 1 == all)) fmt::print(stderr, "[{}/{}] {}\n", done + 1, all, what);
   std::fflush(stderr);
 }
 
@@ -53,9 +58,9 @@ bool any_wrong(const BenchReport& report) {
   });
 }
 
-Status write_json(const std::string& path, const BenchReport& report) {
+Status write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path);
-  file << to_json(report);
+  file << text;
   file.close();
   if (!file) return Error{ErrorCode::io, "cannot write " + path + "; choose another place with --out"};
   return Nothing{};
@@ -66,7 +71,7 @@ void measure_all(const BenchOptions& options, Measurement& measurement, const st
                  std::string& broken) {
   if (!options.json) fmt::print("{}", table_header(report));
   for (std::size_t i = 0; i < shapes.size() && broken.empty(); ++i) {
-    show_progress(i, shapes.size(), shapes[i]);
+    show_progress(i, shapes.size(), to_string(shapes[i]));
     try {
       report.results.push_back(measurement.measure(shapes[i]));
     } catch (const DeviceFailure& failure) {
@@ -74,7 +79,7 @@ void measure_all(const BenchOptions& options, Measurement& measurement, const st
       report.results.push_back({.shape = shapes[i], .wrong = broken});
     }
     end_progress();
-    if (!options.json) fmt::print("{}", table_row(report.results.back(), options.all_kernels));
+    if (!options.json) fmt::print("{}", table_row(report.results.back(), options.planner));
     std::fflush(stdout);
   }
 }
@@ -86,31 +91,97 @@ int report_failure(const Error& error, bool json) {
   return kCouldNotRun;
 }
 
-Result<int> run_checked(const BenchOptions& options) {
-  if (Status s = check_options(options); !s) return s.error();
+// The same for a suite and for chains: the report goes to stdout and to a file, and the exit code says whether all was right.
+template <class Report>
+Result<int> finish(const BenchOptions& options, const Report& report, const std::string& broken) {
+  fmt::print("{}", options.json ? to_json(report) : table_footer(report));
+  if (!options.out.empty())
+    if (Status s = write_file(options.out, to_json(report)); !s) return s.error();
+  if (!broken.empty()) fmt::print(stderr, "the benchmark ended early: {}\n", broken);
+  return any_wrong(report) ? kWrong : kRight;
+}
+
+Environment environment_with(const std::shared_ptr<const CublasLt>& cublaslt) {
+  Environment environment = current_environment();
+  if (cublaslt) environment.cublaslt = cublaslt->version();
+  return environment;
+}
+
+// What cannot be tuned is said and left out: the planner goes on choosing for it.
+Status write_plans(const BenchOptions& options, const BenchReport& report, const DeviceSpec& device) {
+  std::vector<TunedPlan> plans;
+  for (const ShapeResult& result : report.results) {
+    Result<TunedPlan> tuned = tuned_plan(result, problem_of(result.shape, options), device);
+    if (tuned)
+      plans.push_back(std::move(*tuned));
+    else
+      fmt::print(stderr, "left out: {}\n", tuned.error().message);
+  }
+  if (plans.empty()) return Error{ErrorCode::internal, "no shape could be tuned, so " + options.plans + " is not written"};
+  if (Status s = write_file(options.plans, to_json(plans)); !s) return s;
+  fmt::print(stderr, "wrote {} plans to {}\n", plans.size(), options.plans);
+  return Nothing{};
+}
+
+Result<int> run_suite(const BenchOptions& options, const DeviceSpec& device, const std::shared_ptr<const CublasLt>& cublaslt) {
   Result<std::vector<Shape>> shapes = shapes_for(options);
   if (!shapes) return shapes.error();
-  Result<DeviceSpec> device = current_device();
-  if (!device) return device.error();
-  Result<std::shared_ptr<const CublasLt>> cublaslt = CublasLt::load();
-  const bool needed = !options.rivals.empty() && !options.all_kernels;
-  if (!cublaslt && needed) return cublaslt.error();
-  if (!cublaslt) fmt::print(stderr, "cuBLASLt is missing; results are checked by samples only: {}\n", cublaslt.error().message);
-
-  BenchReport report{.environment = current_environment(), .all_kernels = options.all_kernels};
-  if (!options.all_kernels) report.rivals = options.rivals;
-  if (cublaslt) report.environment.cublaslt = (*cublaslt)->version();
+  BenchReport report{.environment = environment_with(cublaslt), .planner = options.planner};
+  if (!options.planner) report.rivals = options.rivals;
   std::string broken;
   {
-    Measurement measurement(options, *shapes, *device, cublaslt ? *cublaslt : nullptr);
+    Measurement measurement(options, *shapes, device, cublaslt);
     measure_all(options, measurement, *shapes, report, broken);
     if (broken.empty()) report.environment.after = gpu_state();
   }
-  fmt::print("{}", options.json ? to_json(report) : table_footer(report));
-  if (!options.out.empty())
-    if (Status s = write_json(options.out, report); !s) return s.error();
-  if (!broken.empty()) fmt::print(stderr, "the benchmark ended early: {}\n", broken);
-  return any_wrong(report) ? kWrong : kRight;
+  if (!options.plans.empty())
+    if (Status s = write_plans(options, report, device); !s) return s.error();
+  return finish(options, report, broken);
+}
+
+// One model after another: their weights need not fit beside each other.
+Result<int> run_chains(const BenchOptions& options, const DeviceSpec& device, const std::shared_ptr<const CublasLt>& cublaslt) {
+  const Result<std::vector<ChainModel>> models = find_chains(options.chain);
+  if (!models) return models.error();
+  ChainReport report{.environment = environment_with(cublaslt)};
+  std::string broken;
+  if (!options.json) fmt::print("{}", table_header(report));
+  const auto show_row = [&](const ChainReport& so_far) {
+    end_progress();
+    if (!options.json) fmt::print("{}", table_row(so_far.results.back()));
+    std::fflush(stdout);
+  };
+  const std::size_t all = models->size() * options.chain_rows.size();
+  for (const ChainModel& model : *models) {
+    if (!broken.empty()) break;
+    try {
+      ChainMeasurement measurement(options, model, device, cublaslt);
+      for (const std::int64_t rows : options.chain_rows) {
+        show_progress(report.results.size(), all, fmt::format("{}, {} rows", model.name, rows));
+        report.results.push_back(measurement.measure(rows));
+        show_row(report);
+      }
+    } catch (const DeviceFailure& failure) {
+      if (report.results.empty()) throw;  // too little memory, perhaps: nothing to report
+      broken = failure.what();
+      report.results.push_back({.model = model.name, .blocks = options.chain_blocks, .wrong = broken});
+      show_row(report);
+    }
+  }
+  if (broken.empty()) report.environment.after = gpu_state();
+  return finish(options, report, broken);
+}
+
+Result<int> run_checked(const BenchOptions& options) {
+  if (Status s = check_options(options); !s) return s.error();
+  Result<DeviceSpec> device = current_device();
+  if (!device) return device.error();
+  Result<std::shared_ptr<const CublasLt>> found = CublasLt::load();
+  const bool needed = !options.rivals.empty() && !options.planner;
+  if (!found && needed) return found.error();
+  if (!found) fmt::print(stderr, "cuBLASLt is missing; results are checked by samples only: {}\n", found.error().message);
+  const std::shared_ptr<const CublasLt> cublaslt = found ? *found : nullptr;
+  return options.chain.empty() ? run_suite(options, *device, cublaslt) : run_chains(options, *device, cublaslt);
 }
 
 }  // namespace

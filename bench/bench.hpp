@@ -11,13 +11,17 @@
 namespace sluice {
 
 struct BenchOptions {
-  std::string suite = "llm";  // square, wave, splitk, llm, all, or a file with a shape in each line (CSV m,n,k or JSON lines)
+  // square, wave, splitk, llm, all (those four), random, or a file with a shape in each line (CSV m,n,k or JSON lines); or several,
+  // separated by commas.
+  std::string suite = "llm";
+  std::uint64_t seed = 1;  // of the suite random
 
   // What Sluice is measured against: "cublaslt" (the first answer of its heuristic) and "cublaslt-best" (the fastest of the first 16).
   // Empty: Sluice alone.
   std::vector<std::string> rivals = {"cublaslt", "cublaslt-best"};
 
   std::string out;    // a JSON file with every number; empty: none
+  std::string plans;  // with `planner`: a plan file for the fastest candidate of each shape; empty: none
   bool json = false;  // the same JSON on stdout instead of the table
 
   // Only shapes with m in [m_min, m_max] and this text in "MxNxK".
@@ -25,8 +29,14 @@ struct BenchOptions {
   std::int64_t m_max = std::numeric_limits<std::int64_t>::max();
   std::string shape_filter;
 
-  // Times every kernel that can run each shape instead of the rivals: how far is the planner's choice from the best?
-  bool all_kernels = false;
+  // Times the linear layers of a language model's blocks, each fed by the one before, instead of a suite: llama3-8b, llama3-70b or all.
+  // Empty: the suite.
+  std::string chain;
+  std::vector<std::int64_t> chain_rows = {1, 16, 64};  // M
+  int chain_blocks = 8;                                // each with weights of its own
+
+  // Times every candidate of the planner for each shape instead of the rivals: how far is the planner's choice from the best?
+  bool planner = false;
 
   // Sluice is told that B, the weights, is constant (GemmProblem::constant_b), so that launches overlap. cuBLASLt has no such promise.
   bool constant_b = false;

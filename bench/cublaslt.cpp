@@ -98,7 +98,7 @@ void CublasLtMatmul::check(cublasStatus_t status, const char* doing) const {
   throw DeviceFailure(fmt::format("cuBLASLt, {} for {}: {}", doing, shape_, library_->functions().GetStatusString(status)));
 }
 
-CublasLtMatmul::CublasLtMatmul(std::shared_ptr<const CublasLt> library, const Shape& shape)
+CublasLtMatmul::CublasLtMatmul(std::shared_ptr<const CublasLt> library, const Shape& shape, std::int64_t lda)
     : library_(std::move(library)), shape_(to_string(shape)) {
   const CublasLtFunctions& f = library_->functions();
   const auto m = static_cast<std::uint64_t>(shape.m), n = static_cast<std::uint64_t>(shape.n), k = static_cast<std::uint64_t>(shape.k);
@@ -107,7 +107,7 @@ CublasLtMatmul::CublasLtMatmul(std::shared_ptr<const CublasLt> library, const Sh
   check(f.MatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed), "transposing B");
   check(f.MatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof plain), "leaving A as it is");
   check(f.MatrixLayoutCreate(&layout_b_, CUDA_R_16BF, k, n, shape.k), "describing B");
-  check(f.MatrixLayoutCreate(&layout_a_, CUDA_R_16BF, k, m, shape.k), "describing A");
+  check(f.MatrixLayoutCreate(&layout_a_, CUDA_R_16BF, k, m, lda == kPacked ? shape.k : lda), "describing A");
   check(f.MatrixLayoutCreate(&layout_d_, CUDA_R_16BF, n, m, shape.n), "describing D");
 }
 

@@ -11,6 +11,7 @@
 #include "bench/operands.hpp"
 #include "bench/suites.hpp"
 #include "sluice/error.hpp"
+#include "sluice/problem.hpp"
 
 namespace sluice::bench {
 
@@ -41,8 +42,10 @@ enum class CublasLtReduction { any, in_fp32 };  // how partial sums of a split K
 class CublasLtMatmul {
  public:
   static constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
+  static constexpr int kAnswers = 16;  // among which the fastest is looked for
 
-  CublasLtMatmul(std::shared_ptr<const CublasLt> library, const Shape& shape);
+  // `lda` in elements: rows of A may be part of longer ones.
+  CublasLtMatmul(std::shared_ptr<const CublasLt> library, const Shape& shape, std::int64_t lda = kPacked);
   ~CublasLtMatmul();
   CublasLtMatmul(const CublasLtMatmul&) = delete;
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;

@@ -26,33 +26,34 @@ __device__ float draw(std::uint64_t bits, Distribution distribution) {
 }
 
 template <class T>
-__global__ void fill(T* memory, Extent extent, Distribution distribution, std::uint64_t seed) {
+__global__ void fill(T* memory, Extent extent, Distribution distribution, std::uint64_t seed, float scale) {
   const std::int64_t total = extent.vectors * extent.length * extent.batch;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < total; i += step) {
     const std::int64_t vector = i / extent.length;
     const std::int64_t group = vector / extent.vectors;
     const std::int64_t at = group * extent.batch_stride + (vector - group * extent.vectors) * extent.pitch + (i - vector * extent.length);
-    memory[at] = static_cast<T>(draw(hash(seed * 0xd1342543de82ef95ull + static_cast<std::uint64_t>(i)), distribution));
+    memory[at] = static_cast<T>(scale * draw(hash(seed * 0xd1342543de82ef95ull + static_cast<std::uint64_t>(i)), distribution));
   }
 }
 
 }  // namespace
 
-void fill_random(void* memory, DataType type, const Extent& extent, Distribution distribution, std::uint64_t seed, cudaStream_t stream) {
+void fill_random(void* memory, DataType type, const Extent& extent, Distribution distribution, std::uint64_t seed, cudaStream_t stream,
+                 float scale) {
   const std::int64_t total = extent.vectors * extent.length * extent.batch;
   if (total <= 0) return;
   constexpr int kThreads = 256;
   const int blocks = static_cast<int>(std::min<std::int64_t>((total + kThreads - 1) / kThreads, 132 * 32));
   switch (type) {
     case DataType::bf16:
-      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(memory), extent, distribution, seed);
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(memory), extent, distribution, seed, scale);
       break;
     case DataType::fp16:
-      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__half*>(memory), extent, distribution, seed);
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__half*>(memory), extent, distribution, seed, scale);
       break;
     case DataType::fp32:
-      fill<<<blocks, kThreads, 0, stream>>>(static_cast<float*>(memory), extent, distribution, seed);
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<float*>(memory), extent, distribution, seed, scale);
       break;
   }
   check(cudaGetLastError(), "filling an operand with random numbers");

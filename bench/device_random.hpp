@@ -23,7 +23,8 @@ enum class Distribution : std::uint8_t {
   small_integers,  // from -4 to 4: sums of their products are exact in fp32
 };
 
-// Elements outside the extent are left alone. The same seed gives the same numbers.
-void fill_random(void* memory, DataType type, const Extent& extent, Distribution distribution, std::uint64_t seed, cudaStream_t stream);
+// Elements outside the extent are left alone. The same seed gives the same numbers, times `scale`.
+void fill_random(void* memory, DataType type, const Extent& extent, Distribution distribution, std::uint64_t seed, cudaStream_t stream,
+                 float scale = 1);
 
 }  // namespace sluice::bench

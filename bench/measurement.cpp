@@ -5,36 +5,15 @@
 #include <numeric>
 
 #include "bench/sizing.hpp"
+#include "bench/tuning.hpp"
 #include "sluice/run.hpp"
 
 namespace sluice::bench {
 namespace {
 
-constexpr double kGraphUs = 2000;       // of the graphs whose times are reported
-constexpr double kSearchGraphUs = 500;  // while cuBLASLt's best answer is searched
 constexpr double kKernelGraphUs = 700;  // of one kernel among all
-constexpr int kHeuristicAnswers = 16;
-constexpr int kFinalists = 3;
 constexpr int kKernelRounds = 3;
 constexpr std::int64_t kSamples = 4096;
-
-GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
-  return {.m = shape.m, .n = shape.n, .k = shape.k, .constant_b = options.constant_b};
-}
-
-// Indices of `us`, smallest first.
-std::vector<std::size_t> order_of(const std::vector<double>& us) {
-  std::vector<std::size_t> order(us.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return us[x] < us[y]; });
-  return order;
-}
-
-std::vector<const Graph*> pointers(const std::vector<Graph>& graphs) {
-  std::vector<const Graph*> all;
-  for (const Graph& graph : graphs) all.push_back(&graph);
-  return all;
-}
 
 bool wants(const BenchOptions& options, const std::string& rival) {
   return std::find(options.rivals.begin(), options.rivals.end(), rival) != options.rivals.end();
@@ -96,32 +75,13 @@ std::string Measurement::verify(const Product& product, const Plan& plan) {
   return report.ok() ? "" : to_string(report);
 }
 
-// Each answer alone first, then the best few in turn.
-cublasLtMatmulAlgo_t Measurement::fastest(const Product& product, const std::vector<cublasLtMatmulAlgo_t>& algorithms) {
-  const auto enqueue = [&](std::size_t i) -> Enqueue {
-    return [this, &product, algorithm = algorithms[i]](int set, cudaStream_t stream) {
+cublasLtMatmulAlgo_t Measurement::fastest_of(const Product& product, const std::vector<cublasLtMatmulAlgo_t>& algorithms) {
+  std::vector<Enqueue> ways;
+  for (const cublasLtMatmulAlgo_t& algorithm : algorithms)
+    ways.push_back([this, &product, algorithm](int set, cudaStream_t stream) {
       product.cublaslt->enqueue(algorithm, product.operands.sets[static_cast<std::size_t>(set)], cublaslt_workspace_.data(), stream);
-    };
-  };
-  std::vector<double> us;
-  for (std::size_t i = 0; i < algorithms.size(); ++i) {
-    const double estimate = estimate_us(enqueue(i), product.sets(), stream_);
-    if (estimate > kGraphUs) {  // launch costs no longer count: the estimate will do
-      us.push_back(estimate);
-      continue;
-    }
-    const int launches = launches_for(estimate, product.sets(), kSearchGraphUs);
-    const Graph graph = make_graph(enqueue(i), product.sets(), launches, stream_);
-    us.push_back(time_in_turns({&graph}, launches, 2, stream_).front().us);
-  }
-  std::vector<std::size_t> order = order_of(us);
-  order.resize(std::min<std::size_t>(order.size(), kFinalists));
-  const int launches = launches_for(us[order.front()], product.sets(), kGraphUs);
-  std::vector<Graph> graphs;
-  for (const std::size_t i : order) graphs.push_back(make_graph(enqueue(i), product.sets(), launches, stream_));
-  const std::vector<Timing> finals = time_in_turns(pointers(graphs), launches, 3, stream_);
-  const auto best = std::min_element(finals.begin(), finals.end(), [](const Timing& x, const Timing& y) { return x.us < y.us; });
-  return algorithms[order[static_cast<std::size_t>(best - finals.begin())]];
+    });
+  return algorithms[fastest(ways, product.sets(), stream_)];
 }
 
 // An idle GPU has lowered its clocks: the first shape would be timed while they rise.
@@ -138,9 +98,9 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
   };
   std::vector<Rival> rivals;
   if (!options_.rivals.empty()) {
-    const auto algorithms = product.cublaslt->heuristics(kHeuristicAnswers);
+    const auto algorithms = product.cublaslt->heuristics(CublasLtMatmul::kAnswers);
     if (wants(options_, "cublaslt")) rivals.push_back({"cublaslt", algorithms.front()});
-    if (wants(options_, "cublaslt-best")) rivals.push_back({"cublaslt-best", fastest(product, algorithms)});
+    if (wants(options_, "cublaslt-best")) rivals.push_back({"cublaslt-best", fastest_of(product, algorithms)});
   }
   std::vector<Enqueue> enqueues = {sluice_enqueue(product, plan)};
   for (const Rival& rival : rivals)
@@ -168,13 +128,7 @@ void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeRe
   std::vector<double> estimates;
   for (const Candidate& candidate : plan.candidates) {
     if (candidate.verdict != CandidateVerdict::chosen && candidate.verdict != CandidateVerdict::slower) continue;
-    PlanOptions forced = options_.plan_options;
-    forced.kernel_name = name(candidate.kernel);
-    forced.scheduler = candidate.scheduler.kind;
-    if (candidate.scheduler.kind == SchedulerKind::split_k)
-      forced.splits = candidate.scheduler.splits, forced.reduction = candidate.scheduler.reduction;
-    if (candidate.scheduler.kind > SchedulerKind::data_parallel) forced.min_k_tiles = candidate.scheduler.min_k_tiles;
-    forced.keep_candidates = false;
+    const PlanOptions forced = only(candidate, options_.plan_options);
     Result<Plan> made = sluice::plan(plan.problem, device_, forced);
     KernelTiming kernel{.candidate = candidate, .kernel = forced.kernel_name};
     if (made) {
@@ -239,7 +193,7 @@ ShapeResult Measurement::measure(const Shape& shape) {
     check(cudaDeviceSynchronize(), result.kernel + " broke the GPU at " + to_string(shape));
     return result;
   }
-  if (options_.all_kernels)
+  if (options_.planner)
     time_kernels(product, *plan, result);
   else
     time_rivals(product, *plan, result);

@@ -32,7 +32,7 @@ class Measurement {
   void warm_up(const std::vector<Graph>& graphs);
   void time_rivals(const Product& product, const Plan& plan, ShapeResult& result);
   void time_kernels(const Product& product, const Plan& plan, ShapeResult& result);
-  cublasLtMatmulAlgo_t fastest(const Product& product, const std::vector<cublasLtMatmulAlgo_t>& algorithms);
+  cublasLtMatmulAlgo_t fastest_of(const Product& product, const std::vector<cublasLtMatmulAlgo_t>& algorithms);
 
   BenchOptions options_;
   DeviceSpec device_;

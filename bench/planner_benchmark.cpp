@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "sluice/device.hpp"
-#include "sluice/plan.hpp"
+#include "sluice/plan_cache.hpp"
 
 namespace {
 

@@ -5,8 +5,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
+#include "bench/report_json.hpp"
 #include "bench/statistics.hpp"
 
 namespace sluice::bench {
@@ -76,19 +75,6 @@ Json to_json(const GpuState& state) {
           {"temperature_c", value(state.temperature_c)}};
 }
 
-Json to_json(const Environment& e) {
-  return {{"gpu", e.gpu},
-          {"sm_count", e.sm_count},
-          {"driver", e.driver},
-          {"cuda", e.cuda},
-          {"cublaslt", e.cublaslt},
-          {"sluice", e.sluice},
-          {"commit", e.commit},
-          {"date", e.date},
-          {"before", to_json(e.before)},
-          {"after", to_json(e.after)}};
-}
-
 // What is summed up: a name, and the results that belong to it.
 struct Group {
   std::string name;
@@ -115,6 +101,7 @@ std::vector<Group> groups(const BenchReport& report) {
       if (all.back().results.size() == whole && all.back().name != suite) all.pop_back();
     }
   }
+  if (suites.size() > 1) add("all", [](const ShapeResult&) { return true; });
   return all;
 }
 
@@ -150,7 +137,7 @@ struct Measure {
 };
 
 std::vector<Measure> measures(const BenchReport& report) {
-  if (report.all_kernels)
+  if (report.planner)
     return {{"best kernel / planner's choice", [](const ShapeResult& r) {
                const double loss = planner_loss(r);
                return loss < 0 ? 0.0 : 1 / (1 + loss);
@@ -180,7 +167,55 @@ Json summary_json(const BenchReport& report) {
   return json;
 }
 
-Json result_json(const ShapeResult& result, bool all_kernels) {
+const KernelTiming* chosen_of(const ShapeResult& result) {
+  for (const KernelTiming& kernel : result.kernels)
+    if (kernel.candidate.verdict == CandidateVerdict::chosen) return &kernel;
+  return nullptr;
+}
+
+// Of `results` as a whole: what a planner that always knew best would gain, and where.
+Json worst_json(const std::vector<ShapeResult>& results) {
+  const auto one = [](const KernelTiming& kernel) {
+    const SchedulerParams& s = kernel.candidate.scheduler;
+    return Json{{"kernel", kernel.kernel}, {"scheduler", to_string(s.kind)}, {"splits", s.splits}, {"us", kernel.timing.us}};
+  };
+  Json json = Json::array();
+  for (const ShapeResult* result : worst_choices(results))
+    json.push_back({{"suite", result->shape.suite},
+                    {"m", result->shape.m},
+                    {"n", result->shape.n},
+                    {"k", result->shape.k},
+                    {"loss", planner_loss(*result)},
+                    {"chosen", one(*chosen_of(*result))},
+                    {"best", one(result->kernels.front())}});
+  return json;
+}
+
+std::string worst_table(const std::vector<ShapeResult>& results, const std::string& title) {
+  const std::vector<const ShapeResult*> worst = worst_choices(results);
+  if (worst.empty()) return "";
+  std::string text = fmt::format("\n{}\n{:<19} {:>6}  {:>9} {:<52}  {:>9} {}\n", title, "m x n x k", "loss", "us", "chosen", "us", "best");
+  for (const ShapeResult* result : worst) {
+    const KernelTiming &chosen = *chosen_of(*result), &best = result->kernels.front();
+    text += fmt::format("{:<19} {:>5.1f}%  {:>9.2f} {:<52}  {:>9.2f} {}\n", to_string(result->shape), 100 * planner_loss(*result),
+                        chosen.timing.us, describe(chosen), best.timing.us, describe(best));
+  }
+  return text;
+}
+
+// For each suite, and for all of them if there are several.
+std::vector<std::pair<std::string, std::vector<ShapeResult>>> by_suite(const BenchReport& report) {
+  std::vector<std::pair<std::string, std::vector<ShapeResult>>> suites;
+  for (const ShapeResult& result : report.results) {
+    auto found = std::find_if(suites.begin(), suites.end(), [&](const auto& suite) { return suite.first == result.shape.suite; });
+    if (found == suites.end()) found = suites.insert(suites.end(), {result.shape.suite, {}});
+    found->second.push_back(result);
+  }
+  if (suites.size() > 1) suites.emplace_back("all", report.results);
+  return suites;
+}
+
+Json result_json(const ShapeResult& result, bool planner) {
   const Shape& shape = result.shape;
   Json json = {{"suite", shape.suite},
                {"m", shape.m},
@@ -200,7 +235,7 @@ Json result_json(const ShapeResult& result, bool all_kernels) {
     one["ratio"] = ratio(result, rival);
     json["rivals"][rival.name] = one;
   }
-  if (all_kernels) {
+  if (planner) {
     json["planner_loss"] = planner_loss(result);
     json["kernels"] = Json::array();
     for (const KernelTiming& kernel : result.kernels) json["kernels"].push_back(to_json(kernel, shape));
@@ -210,31 +245,60 @@ Json result_json(const ShapeResult& result, bool all_kernels) {
 
 }  // namespace
 
+nlohmann::ordered_json to_json(const Environment& e) {
+  return {{"gpu", e.gpu},
+          {"sm_count", e.sm_count},
+          {"driver", e.driver},
+          {"cuda", e.cuda},
+          {"cublaslt", e.cublaslt},
+          {"sluice", e.sluice},
+          {"commit", e.commit},
+          {"date", e.date},
+          {"before", to_json(e.before)},
+          {"after", to_json(e.after)}};
+}
+
 double ratio(const ShapeResult& result, const RivalTiming& rival) {
   return result.sluice.us > 0 && rival.timing.us > 0 ? rival.timing.us / result.sluice.us : 0;
 }
 
 double planner_loss(const ShapeResult& result) {
-  if (result.kernels.empty() || result.sluice.us <= 0) return -1;
+  if (result.kernels.empty() || result.sluice.us <= 0 || !result.kernels.front().wrong.empty()) return -1;
   return result.sluice.us / result.kernels.front().timing.us - 1;
+}
+
+std::string describe(const KernelTiming& kernel) {
+  const SchedulerParams& s = kernel.candidate.scheduler;
+  return fmt::format("{}, {}{}", kernel.kernel, to_string(s.kind),
+                     s.kind == SchedulerKind::split_k ? fmt::format(" {}", s.splits) : std::string());
+}
+
+std::vector<const ShapeResult*> worst_choices(const std::vector<ShapeResult>& results, std::size_t most) {
+  std::vector<const ShapeResult*> worst;
+  for (const ShapeResult& result : results)
+    if (planner_loss(result) > 0 && chosen_of(result) != nullptr) worst.push_back(&result);
+  std::stable_sort(worst.begin(), worst.end(),
+                   [](const ShapeResult* x, const ShapeResult* y) { return planner_loss(*x) > planner_loss(*y); });
+  worst.resize(std::min(worst.size(), most));
+  return worst;
 }
 
 std::string table_header(const BenchReport& report) {
   std::string line = fmt::format("{:<8} {:<19} {:>10} {:>9}  {:<{}}", "suite", "m x n x k", "Sluice us", "rate", "kernel", kKernelWidth);
-  if (report.all_kernels) return line + fmt::format(" {:>9} {:>6}  {:<{}}\n", "best us", "loss", "best kernel", kKernelWidth);
+  if (report.planner) return line + fmt::format(" {:>9} {:>6}  {:<{}}\n", "best us", "loss", "best kernel", kKernelWidth);
   for (const std::string& rival : report.rivals) line += fmt::format(" {:>13} {:>6}", rival, "ratio");
   return line + fmt::format(" {:>8}\n", "model");
 }
 
-std::string table_row(const ShapeResult& result, bool all_kernels) {
+std::string table_row(const ShapeResult& result, bool planner) {
   const Shape& shape = result.shape;
   std::string line = fmt::format("{:<8} {:<19} {:>10.2f} {:>9}  {:<{}}", shape.suite, to_string(shape), result.sluice.us,
                                  rate(shape, result.sluice.us), result.kernel, kKernelWidth);
-  if (all_kernels && !result.kernels.empty()) {
+  if (planner && planner_loss(result) >= 0) {
     const KernelTiming& best = result.kernels.front();
     line += fmt::format(" {:>9.2f} {:>5.1f}%  {:<{}}", best.timing.us, 100 * planner_loss(result), best.kernel, kKernelWidth);
   }
-  if (!all_kernels) {
+  if (!planner) {
     for (const RivalTiming& rival : result.rivals) line += fmt::format(" {:>13.2f} {:>6.3f}", rival.timing.us, ratio(result, rival));
     if (result.sluice.us > 0) line += fmt::format(" {:>7.2f}x", result.predicted.total_us / result.sluice.us);
   }
@@ -256,6 +320,8 @@ std::string table_footer(const BenchReport& report) {
       text += fmt::format("{:<22} {:<32} {:>6} {:>10.3f} {:>8.3f}  {}\n", group.name, measure.name, s.count, s.geometric_mean, s.minimum,
                           s.worst_shape);
     }
+  if (report.planner)
+    for (const auto& [suite, results] : by_suite(report)) text += worst_table(results, suite + ": furthest from the best");
   const auto wrong = std::count_if(report.results.begin(), report.results.end(), [](const ShapeResult& r) {
     return !r.wrong.empty() || std::any_of(r.kernels.begin(), r.kernels.end(), [](const KernelTiming& k) { return !k.wrong.empty(); });
   });
@@ -271,7 +337,11 @@ std::string to_json(const BenchReport& report) {
                {"ratio", "rival's time over Sluice's: above 1, Sluice is faster"},
                {"summary", summary_json(report)},
                {"results", Json::array()}};
-  for (const ShapeResult& result : report.results) json["results"].push_back(result_json(result, report.all_kernels));
+  if (report.planner) {
+    json["worst_choices"] = Json::object();
+    for (const auto& [suite, results] : by_suite(report)) json["worst_choices"][suite] = worst_json(results);
+  }
+  for (const ShapeResult& result : report.results) json["results"].push_back(result_json(result, report.planner));
   return json.dump(2) + "\n";
 }
 

@@ -24,7 +24,7 @@ struct RivalTiming {
   Timing timing;
 };
 
-// One kernel of `all_kernels`.
+// One candidate in planner mode.
 struct KernelTiming {
   Candidate candidate;
   std::string kernel;
@@ -58,17 +58,24 @@ struct Environment {
 struct BenchReport {
   Environment environment;
   std::vector<std::string> rivals;
-  bool all_kernels = false;
+  bool planner = false;
   std::vector<ShapeResult> results;
 };
 
 // Rival's time over Sluice's: above 1, Sluice is faster.
 double ratio(const ShapeResult& result, const RivalTiming& rival);
-// Of the planner's choice in all_kernels mode: its time over the best kernel's, less 1. Negative if the choice was not timed.
+// Of the planner's choice in planner mode: its time over the best kernel's, less 1. Negative if the choice was not timed.
 double planner_loss(const ShapeResult& result);
 
+// "bf16_rc_coop_128x64x64_c1x1, split-k 4".
+std::string describe(const KernelTiming& kernel);
+
+// In planner mode: the shapes whose choice is furthest from the best, worst first, `most` at most. Those where the choice is the best are
+// left out.
+std::vector<const ShapeResult*> worst_choices(const std::vector<ShapeResult>& results, std::size_t most = 10);
+
 std::string table_header(const BenchReport& report);
-std::string table_row(const ShapeResult& result, bool all_kernels);
+std::string table_row(const ShapeResult& result, bool planner);
 std::string table_footer(const BenchReport& report);  // geometric means and minima, and what was wrong
 std::string to_json(const BenchReport& report);
 std::string error_to_json(const Error& error, int exit_code);

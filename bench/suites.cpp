@@ -1,8 +1,11 @@
 #include "bench/suites.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include <nlohmann/json.hpp>
 
@@ -49,6 +52,37 @@ std::vector<Shape> llm() {
   std::vector<Shape> shapes;
   for (const Weights& weights : kLlmWeights)
     for (const std::int64_t m : kLlmRows) shapes.push_back({"llm", m, weights.n, weights.k});
+  return shapes;
+}
+
+// Drawn by hand: the standard library's distributions differ between libraries, and the shapes of a seed must not.
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : bits_(seed) {}
+  double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
+  // As many between 64 and 128 as between 16384 and 32768.
+  std::int64_t log_uniform(double least, double most) { return std::llround(least * std::exp2(uniform() * std::log2(most / least))); }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+// Shapes that nothing was tuned for. Sizes of models are mostly multiples of 64, a few of 8 alone. No B has more than 2^30 elements.
+std::vector<Shape> random_shapes(std::uint64_t seed) {
+  constexpr int kShapes = 100;
+  constexpr double kMostRows = 8192, kLeast = 64, kMost = 32768, kShareOfEights = 0.25;
+  Draw draw(seed);
+  const auto size = [&] {
+    const std::int64_t step = draw.uniform() < kShareOfEights ? 8 : 64;
+    return (draw.log_uniform(kLeast, kMost) + step / 2) / step * step;
+  };
+  std::vector<Shape> shapes;
+  while (static_cast<int>(shapes.size()) < kShapes) {
+    Shape shape{.suite = "random", .m = draw.log_uniform(1, kMostRows)};
+    shape.n = size();
+    shape.k = size();
+    if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+  }
   return shapes;
 }
 
@@ -112,7 +146,14 @@ Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& o
   return shapes;
 }
 
-Result<std::vector<Shape>> find_shapes(const std::string& wanted) {
+const std::vector<std::string>& suite_names() {
+  static const std::vector<std::string> names = {"square", "wave", "splitk", "llm", "all", "random"};
+  return names;
+}
+
+namespace {
+
+Result<std::vector<Shape>> find_one(const std::string& wanted, std::uint64_t seed) {
   std::vector<Shape> all;
   using Make = std::vector<Shape> (*)();
   constexpr std::pair<const char*, Make> kSuites[] = {{"square", square}, {"wave", wave}, {"splitk", splitk}, {"llm", llm}};
@@ -122,10 +163,29 @@ Result<std::vector<Shape>> find_shapes(const std::string& wanted) {
     all.insert(all.end(), shapes.begin(), shapes.end());
   }
   if (wanted == "all") return all;
-  std::ifstream file(wanted);
-  if (!file)
-    return Error{ErrorCode::not_found, "'" + wanted + "' is neither a suite (square, wave, splitk, llm, all) nor a file that can be read"};
-  return read_shapes(file, std::filesystem::path(wanted).filename().string());
+  if (wanted == "random") return random_shapes(seed);
+  std::error_code ignored;
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(wanted, ignored)) file.open(wanted);
+  if (file.is_open()) return read_shapes(file, std::filesystem::path(wanted).filename().string());
+  std::string known;
+  for (const std::string& name : suite_names()) known += (known.empty() ? "" : ", ") + name;
+  return Error{ErrorCode::not_found, "'" + wanted + "' is neither a suite (" + known + ") nor a file that can be read"};
+}
+
+}  // namespace
+
+Result<std::vector<Shape>> find_shapes(const std::string& wanted, std::uint64_t seed) {
+  std::vector<Shape> shapes;
+  for (std::size_t begin = 0; begin <= wanted.size();) {
+    const std::size_t end = std::min(wanted.find(',', begin), wanted.size());
+    Result<std::vector<Shape>> more = find_one(wanted.substr(begin, end - begin), seed);
+    if (!more) return more;
+    for (const Shape& shape : *more)
+      if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+    begin = end + 1;
+  }
+  return shapes;
 }
 
 std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& options) {
@@ -133,6 +193,10 @@ std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& 
     return shape.m < options.m_min || shape.m > options.m_max || to_string(shape).find(options.shape_filter) == std::string::npos;
   });
   return shapes;
+}
+
+GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
+  return {.m = shape.m, .n = shape.n, .k = shape.k, .constant_b = options.constant_b};
 }
 
 std::string_view m_class(std::int64_t m) { return m_classes()[m <= 128 ? 0 : m < 2048 ? 1 : 2]; }

@@ -9,6 +9,7 @@
 
 #include "bench/bench.hpp"
 #include "sluice/error.hpp"
+#include "sluice/problem.hpp"
 
 namespace sluice::bench {
 
@@ -23,14 +24,20 @@ struct Shape {
 
 std::string to_string(const Shape& shape);  // "4096x4096x4096"
 
-// The shapes of a suite ("square", "wave", "splitk", "llm"), of all of them ("all"), or of a file.
-Result<std::vector<Shape>> find_shapes(const std::string& suite_or_file);
+// "square", "wave", "splitk", "llm", those together ("all"), and "random": a hundred shapes drawn from a seed.
+const std::vector<std::string>& suite_names();
+
+// The shapes of the suites and files named, separated by commas. A shape that a suite names again is not there twice.
+Result<std::vector<Shape>> find_shapes(const std::string& suites_or_files, std::uint64_t seed = 1);
 
 // One shape a line: "m,n,k" (a header line and lines that begin with # are skipped), or {"m": 1, "n": 2, "k": 3}. `origin` is named in
 // error messages and becomes the suite's name.
 Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& origin);
 
 std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& options);
+
+// What Sluice is asked for.
+GemmProblem problem_of(const Shape& shape, const BenchOptions& options);
 
 // The class of M under which results are summed up: "m<=128", "128<m<2048" (512 in the llm suite), "m>=2048".
 std::string_view m_class(std::int64_t m);

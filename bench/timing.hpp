@@ -1,6 +1,7 @@
 // Times of launches, competitors in turn.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -15,7 +16,14 @@ using Enqueue = std::function<void(int set, cudaStream_t stream)>;
 // After a launch to warm up, the mean of two without a graph: right within a few microseconds, enough to size a graph by.
 double estimate_us(const Enqueue& enqueue, int sets, cudaStream_t stream);
 
+inline constexpr double kGraphUs = 2000;  // of the graphs whose times are reported
+
+std::vector<const Graph*> pointers(const std::vector<Graph>& graphs);
+
 Graph make_graph(const Enqueue& enqueue, int sets, int launches, cudaStream_t stream);
+
+// Which of several ways to do one thing is the fastest: each alone first, then the best few in turn.
+std::size_t fastest(const std::vector<Enqueue>& ways, int sets, cudaStream_t stream);
 
 // Replays the graphs in turn, A B C A B C ..., once to warm up and then `rounds` times. The whole is enqueued before anything is waited
 // for, so that the GPU never idles between two of them.

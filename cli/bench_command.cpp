@@ -1,10 +1,11 @@
 // sluice bench: Sluice beside its rivals on the GPU of this machine.
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "bench/chain.hpp"
+#include "bench/suites.hpp"
 #include "gpu.hpp"
 #include "planning.hpp"
 #include "session.hpp"
@@ -18,7 +19,6 @@ struct BenchFlags {
   std::optional<int> gpu;
 };
 
-const std::vector<std::string> kSuites = {"square", "wave", "splitk", "llm", "all"};
 const std::vector<std::string> kRivals = {"cublaslt", "cublaslt-best"};
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
@@ -26,10 +26,10 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 }
 
 Status check_options(const BenchOptions& options) {
-  std::error_code ignored;
-  if (!contains(kSuites, options.suite) && !std::filesystem::is_regular_file(options.suite, ignored))
-    return Error{ErrorCode::not_found,
-                 fmt::format("--suite {} is neither a suite nor a file; suites are {}", options.suite, fmt::join(kSuites, ", "))};
+  if (!options.chain.empty())
+    if (Status s = bench::check_chain_options(options); !s) return s;
+  if (Result<std::vector<bench::Shape>> shapes = bench::find_shapes(options.suite, options.seed); !shapes)
+    return Error{shapes.error().code, "--suite " + shapes.error().message};
   for (const std::string& rival : options.rivals)
     if (!contains(kRivals, rival))
       return Error{ErrorCode::not_found, fmt::format("--against {} is not known; choose from {}", rival, fmt::join(kRivals, ", "))};
@@ -56,18 +56,34 @@ void add_bench_command(CLI::App& app, Session& session) {
   BenchOptions& options = flags->options;
   CLI::App* command =
       add_command<BenchFlags>(app, session, "bench", "Time Sluice beside its rivals on this GPU", flags, &run_benchmark_command);
-  command->add_option("--suite", options.suite, fmt::format("{}, or a file of shapes: CSV m,n,k or JSON lines", fmt::join(kSuites, ", ")))
+  command
+      ->add_option("--suite", options.suite,
+                   fmt::format("{}, or a file of shapes: CSV m,n,k or JSON lines; several are separated by commas",
+                               fmt::join(bench::suite_names(), ", ")))
       ->capture_default_str();
   command
       ->add_option("--against", options.rivals,
                    fmt::format("{} (first answer, best of 16), separated by commas, or none", fmt::join(kRivals, ", ")))
       ->delimiter(',');
+  command->add_option("--seed", options.seed, "Draws the shapes of the suite random")->capture_default_str();
   command->add_option("--out", options.out, "A JSON file for every number");
   command->add_option("--m-min", options.m_min, "Only shapes with at least this many rows");
   command->add_option("--m-max", options.m_max, "Only shapes with at most this many rows");
   command->add_option("--shape", options.shape_filter, "Only shapes with this text in MxNxK");
-  command->add_flag("--all-kernels", options.all_kernels, "Time every kernel instead of the rivals: how far is the planner from the best?");
+  command->add_flag("--planner,--all-kernels", options.planner,
+                    "Time every candidate of the planner instead of the rivals: how far is its choice from the best?");
   command->add_flag("--constant-b", options.constant_b, "Declare the weights constant, so that launches may fetch them early");
+  CLI::Option* chain =
+      command->add_option("--chain", options.chain,
+                          "Instead of a suite the linear layers of decoding, each fed by the one before: llama3-8b, llama3-70b or all");
+  command->add_option("--chain-rows", options.chain_rows, "With --chain: rows, separated by commas (default: 1,16,64)")
+      ->delimiter(',')
+      ->needs(chain);
+  command->add_option("--chain-blocks", options.chain_blocks, "With --chain: blocks in a graph, each with weights of its own")
+      ->capture_default_str()
+      ->needs(chain);
+  for (const char* flag : {"--suite", "--seed", "--shape", "--m-min", "--m-max", "--planner", "--constant-b"})
+    chain->excludes(command->get_option(flag));
   command->add_option("--rounds", options.rounds, "Turns of each competitor (default: as many as the seconds allow, 7 at least)");
   command->add_option("--seconds-per-shape", options.seconds_per_shape, "GPU time to aim at")->capture_default_str()->check(above_zero());
   command->add_option("--gpu", flags->gpu, "Use this GPU");

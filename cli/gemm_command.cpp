@@ -10,6 +10,7 @@
 #include "gemm_inputs.hpp"
 #include "gemm_place.hpp"
 #include "npy.hpp"
+#include "plan_file.hpp"
 #include "session.hpp"
 #include "sluice/verify.hpp"
 
@@ -21,7 +22,7 @@ struct GemmFlags {
   PlannerFlags planner;
   PlaceFlags place;
   std::string device;  // to plan for
-  std::string out, plan_file, check, check_file;
+  std::string out, plan_file, plans, check, check_file;
 };
 
 // Beyond this many multiply-adds --check takes samples unless told otherwise: the reference does about 10^9 a second and core.
@@ -58,6 +59,33 @@ Result<Plan> read_plan(const std::string& path, const GemmProblem& wanted) {
   if (describe(planned) == describe(wanted))
     difference = "its leading dimensions, batch strides, alpha or beta differ from those of the files and flags";
   return Error{ErrorCode::invalid_argument, fmt::format("{}: the plan does not fit: {}", path, difference)};
+}
+
+struct ChosenPlan {
+  Plan plan;
+  std::string whence;
+};
+
+// From --plan-file, from --plans, or from the planner.
+Result<ChosenPlan> choose_plan(const GemmFlags& flags, const GemmProblem& problem) {
+  if (!flags.plan_file.empty()) {
+    Result<Plan> read = read_plan(flags.plan_file, problem);
+    if (!read) return read.error();
+    return ChosenPlan{std::move(*read), "from " + flags.plan_file};
+  }
+  const Result<ChosenDevice> device = choose_device(flags.device);
+  if (!device) return device.error();
+  if (!flags.plans.empty()) {
+    Result<PlanFromFile> found = plan_from_file(flags.plans, problem, device->spec);
+    if (!found) return found.error();
+    return ChosenPlan{std::move(found->plan), device->why + "; " + found->why};
+  }
+  Result<PlanOptions> options = to_plan_options(flags.planner);
+  if (!options) return options.error();
+  options->keep_candidates = false;
+  Result<Plan> made = plan(problem, device->spec, *options);
+  if (!made) return made.error();
+  return ChosenPlan{std::move(*made), device->why};
 }
 
 Status check_output_path(const GemmFlags& flags) {
@@ -150,18 +178,13 @@ void say_run(const Plan& plan, const Place& place, const WantedPlace& wanted, co
 Result<std::vector<std::byte>> compute(const GemmFlags& flags, const GemmInputs& inputs, Answer& answer) {
   const Result<WantedPlace> wanted = read_place(flags.place);
   if (!wanted) return wanted.error();
-  const Result<ChosenDevice> device = choose_device(flags.device);
-  if (!device) return device.error();
-  Result<PlanOptions> options = to_plan_options(flags.planner);
-  if (!options) return options.error();
-  options->keep_candidates = false;
-  Result<Plan> chosen = flags.plan_file.empty() ? plan(inputs.problem, device->spec, *options) : read_plan(flags.plan_file, inputs.problem);
+  const Result<ChosenPlan> chosen = choose_plan(flags, inputs.problem);
   if (!chosen) return chosen.error();
-  say_plan(*chosen, flags.plan_file.empty() ? device->why : "from " + flags.plan_file, answer);
-  const Place place = choose_place(flags.place, *wanted, *chosen);
-  Result<GemmRun> run = multiply(*chosen, inputs, place.backend, *wanted);
+  say_plan(chosen->plan, chosen->whence, answer);
+  const Place place = choose_place(flags.place, *wanted, chosen->plan);
+  Result<GemmRun> run = multiply(chosen->plan, inputs, place.backend, *wanted);
   if (!run) return run.error();
-  say_run(*chosen, place, *wanted, *run, answer);
+  say_run(chosen->plan, place, *wanted, *run, answer);
   return std::move(run->d);
 }
 
@@ -233,6 +256,7 @@ void add_gemm_command(CLI::App& app, Session& session) {
   add_planner_flags(*command, flags->planner);
   for (const char* flag : {"--device", "--schedule", "--scheduler", "--raster", "--tile-m", "--tile-n", "--kernel"})
     command->get_option(flag)->excludes(plan_file);
+  add_plans_flag(*command, flags->plans)->excludes(plan_file);
 }
 
 }  // namespace sluice::cli

@@ -3,8 +3,9 @@
 #
 #   scripts/gpu.sh [BUILD_DIR] check            every kernel over the matrix of edge cases, graph replays, threads, errors
 #   scripts/gpu.sh [BUILD_DIR] sanitize         few and small cases of every kernel under compute-sanitizer memcheck
-#   scripts/gpu.sh [BUILD_DIR] bench SUITE [OPTION...]   against cuBLASLt: square, wave, splitk, llm, all, or a file of shapes
-#   scripts/gpu.sh [BUILD_DIR] kernels SUITE    every kernel on every shape: how far is the planner's choice from the best?
+#   scripts/gpu.sh [BUILD_DIR] bench SUITE [OPTION...]   against cuBLASLt: square, wave, splitk, llm, all, random, a file of shapes, or several: wave,llm
+#   scripts/gpu.sh [BUILD_DIR] planner SUITE [OPTION...]  every candidate on every shape: how far is the planner's choice from the best?
+#   scripts/gpu.sh [BUILD_DIR] chain [MODEL] [OPTION...]  layers of decoding in a row: llama3-8b, llama3-70b or all
 #   scripts/gpu.sh [BUILD_DIR] all              check, sanitize and the four suites
 #
 # BUILD_DIR is build-cuda unless given. Logs and JSON go to the folder $OUT (out/ unless set). A short table comes last.
@@ -13,7 +14,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-commands="check sanitize bench kernels all"
+commands="check sanitize bench planner chain all"
 build=build-cuda
 if [[ $# -gt 0 && " $commands " != *" $1 "* ]]; then
   build=$1
@@ -96,20 +97,28 @@ bench() {
   run "$name" 300 40 "$tool" bench --suite "$suite" --out "$out/$name.json" "$@"
 }
 
-kernels() {
+planner() {
   local suite=$1 name tool
   shift
   tool=$(find_program sluice) || exit 2
-  name=kernels-$(basename "$suite" | tr -c 'A-Za-z0-9_\n-' '_')
-  run "$name" 300 40 "$tool" bench --all-kernels --suite "$suite" --out "$out/$name.json" "$@"
+  name=planner-$(basename "$suite" | tr -c 'A-Za-z0-9_\n-' '_')
+  run "$name" 300 40 "$tool" bench --planner --suite "$suite" --out "$out/$name.json" "$@"
+}
+
+chain() {
+  local model=${1:-all} tool
+  [[ $# -gt 0 ]] && shift
+  tool=$(find_program sluice) || exit 2
+  run "chain-$model" 300 40 "$tool" bench --chain "$model" --out "$out/chain-$model.json" "$@"
 }
 
 case $command in
   check | sanitize) record_gpu && "$command" ;;
-  bench | kernels)
+  bench | planner)
     [[ $# -gt 0 ]] || usage
     record_gpu && "$command" "$@"
     ;;
+  chain) record_gpu && chain "$@" ;;
   all)
     record_gpu
     check

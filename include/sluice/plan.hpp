@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -114,22 +113,5 @@ std::string explain(const Plan& plan, int most = 12);
 std::string to_string(const Plan& plan);  // a few lines
 std::string to_json(const Plan& plan);
 Result<Plan> plan_from_json(const std::string& text);
-
-// Plans made before, found again. Thread-safe; the oldest leave when it is full.
-class PlanCache {
- public:
-  explicit PlanCache(std::size_t capacity = 4096);
-  ~PlanCache();
-  PlanCache(PlanCache&&) noexcept;
-  PlanCache& operator=(PlanCache&&) noexcept;
-
-  // Plans in the cache do not keep their candidates.
-  Result<std::shared_ptr<const Plan>> get(const GemmProblem& problem, const DeviceSpec& device);
-  std::size_t size() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include "sluice/error.hpp"
 #include "sluice/kernel_config.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/plan_cache.hpp"
 #include "sluice/problem.hpp"
 #include "sluice/run.hpp"
 #include "sluice/schedule.hpp"

@@ -13,8 +13,9 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
-#include "sluice/plan.hpp"
+#include "sluice/plan_cache.hpp"
 
 namespace sluice {
 namespace {
@@ -106,11 +107,48 @@ struct PlanCache::State {
     return found == entries.end() ? nullptr : found->plan;
   }
 
+  // `question` must be validated, as the problems of loaded plans are.
+  std::shared_ptr<const Plan> find_loaded(const Question& question) {
+    const std::lock_guard lock(lock_of_this_thread());
+    const auto found = loaded.find(question);
+    return found == loaded.end() ? nullptr : found->plan;
+  }
+
+  bool has_loaded() {
+    const std::lock_guard lock(lock_of_this_thread());
+    return !loaded.empty();
+  }
+
+  void load(std::vector<std::shared_ptr<const Plan>> plans) {
+    std::vector<std::shared_ptr<const Plan>> leaving;  // freed after the locks
+    AllLocks all(locks);
+    for (std::shared_ptr<const Plan>& plan : plans) {
+      if (const auto before = loaded.find(Question{plan->problem, plan->device}); before != loaded.end()) {
+        leaving.push_back(before->plan);
+        loaded.erase(before);
+      }
+      loaded.insert(Entry{plan->problem, std::move(plan)});
+    }
+    // What was made for the same questions before would be found first.
+    std::deque<const Entry*> staying;
+    for (const Entry* entry : by_age) {
+      if (loaded.find(Question{entry->plan->problem, entry->plan->device}) == loaded.end()) {
+        staying.push_back(entry);
+        continue;
+      }
+      leaving.push_back(entry->plan);
+      entries.erase(entries.find(entry->question()));
+    }
+    by_age = std::move(staying);
+  }
+
   // Returns what the cache holds from now on: another thread may have been first.
   std::shared_ptr<const Plan> add(const GemmProblem& problem, std::shared_ptr<const Plan> plan) {
     if (capacity == 0) return plan;
     std::shared_ptr<const Plan> leaving;  // freed after the locks
     AllLocks all(locks);
+    // One may have been loaded while this one was made.
+    if (const auto tuned = loaded.find(Question{plan->problem, plan->device}); tuned != loaded.end()) return tuned->plan;
     const auto [place, added] = entries.insert(Entry{problem, std::move(plan)});
     std::shared_ptr<const Plan> kept = place->plan;
     if (!added) return kept;
@@ -143,7 +181,8 @@ struct PlanCache::State {
   const std::size_t capacity;
   std::array<ReaderLock, kReaderLocks> locks;
   std::unordered_set<Entry, Hash, Equal> entries;
-  std::deque<const Entry*> by_age;  // oldest first; the entries of an unordered_set stay where they are
+  std::unordered_set<Entry, Hash, Equal> loaded;  // by validated problems; none of `entries` answers the same question
+  std::deque<const Entry*> by_age;                // oldest first; the entries of an unordered_set stay where they are
 };
 
 PlanCache::PlanCache(std::size_t capacity) : state_(std::make_unique<State>(capacity)) {}
@@ -153,6 +192,9 @@ PlanCache& PlanCache::operator=(PlanCache&&) noexcept = default;
 
 Result<std::shared_ptr<const Plan>> PlanCache::get(const GemmProblem& problem, const DeviceSpec& device) {
   if (std::shared_ptr<const Plan> found = state_->find({problem, device})) return found;
+  if (state_->has_loaded())
+    if (const Result<GemmProblem> whole = validate(problem); whole.ok())
+      if (std::shared_ptr<const Plan> found = state_->find_loaded({*whole, device})) return found;
   Result<Plan> made = plan(problem, device, {.keep_candidates = false});
   if (!made) return made.error();
   return state_->add(problem, std::make_shared<const Plan>(std::move(*made)));
@@ -160,7 +202,16 @@ Result<std::shared_ptr<const Plan>> PlanCache::get(const GemmProblem& problem, c
 
 std::size_t PlanCache::size() const {
   const std::lock_guard lock(state_->lock_of_this_thread());
-  return state_->entries.size();
+  return state_->entries.size() + state_->loaded.size();
+}
+
+Result<std::size_t> PlanCache::load(const std::string& json) {
+  Result<std::vector<TunedPlan>> read = tuned_plans_from_json(json);
+  if (!read) return read.error();
+  std::vector<std::shared_ptr<const Plan>> plans;
+  for (TunedPlan& tuned : *read) plans.push_back(std::make_shared<const Plan>(std::move(tuned.plan)));
+  state_->load(std::move(plans));
+  return read->size();
 }
 
 }  // namespace sluice

@@ -16,8 +16,8 @@ struct SplitKItems {
 
   SLUICE_HOST_DEVICE static constexpr std::int32_t count(const SchedulerParams& p) { return cluster_tiles(p) * p.splits; }
 
-  // The last piece of a tile waits for the items `cluster_tiles` before it, twice as many before it, and so on; in a cluster all wait for one
-  // another, and run at once.
+  // The last piece of a tile waits for the items `cluster_tiles` before it, twice as many before it, and so on; in a cluster all wait for
+  // one another, and run at once.
   SLUICE_HOST_DEVICE static constexpr WorkTile at(const SchedulerParams& p, std::int32_t item) {
     const std::int32_t tiles = cluster_tiles(p);
     // Pieces that meet in a cluster are neighbours.

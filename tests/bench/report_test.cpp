@@ -78,12 +78,52 @@ TEST(Report, ComparesThePlannersChoiceWithTheBestKernel) {
   result.kernels = {best, chosen};
   EXPECT_NEAR(planner_loss(result), 0.1, 1e-12);
   BenchReport report = report_of({result});
-  report.all_kernels = true;
+  report.planner = true;
   EXPECT_NE(table_row(result, true).find("best_kernel"), std::string::npos);
   const nlohmann::json json = nlohmann::json::parse(to_json(report));
   EXPECT_EQ(json["results"][0]["kernels"][0]["kernel"], "best_kernel");
   EXPECT_EQ(json["results"][0]["kernels"][0]["predicted"]["total_us"], 12.5);
   EXPECT_NEAR(json["summary"][0]["geometric_mean"].get<double>(), 1 / 1.1, 1e-12);
+}
+
+ShapeResult planned(const std::string& suite, std::int64_t m, double chosen_us, double best_us) {
+  ShapeResult result = timed(m, chosen_us, 0);
+  result.shape.suite = suite;
+  KernelTiming chosen{.kernel = "a_kernel", .timing = {.us = chosen_us}}, best{.kernel = "b_kernel", .timing = {.us = best_us}};
+  chosen.candidate.verdict = CandidateVerdict::chosen;
+  best.candidate.scheduler = {.kind = SchedulerKind::split_k, .splits = 4};
+  result.kernels = {best, chosen};
+  return result;
+}
+
+TEST(Report, NamesTheWorstChoicesOfEachSuiteAndOfAll) {
+  BenchReport report{.environment = {}, .rivals = {}, .planner = true, .results = {}};
+  for (int m = 1; m <= 12; ++m) report.results.push_back(planned("llm", m, 100 + m, 100));
+  report.results.push_back(planned("wave", 64, 150, 100));
+  report.results.push_back(planned("wave", 65, 100, 100));  // the choice is the best
+  const std::vector<const ShapeResult*> worst = worst_choices(report.results);
+  ASSERT_EQ(worst.size(), 10u);
+  EXPECT_EQ(worst[0]->shape.m, 64);
+  EXPECT_EQ(worst[1]->shape.m, 12);
+  EXPECT_EQ(worst[9]->shape.m, 4);
+  const nlohmann::json json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["worst_choices"]["llm"].size(), 10u);
+  EXPECT_EQ(json["worst_choices"]["wave"].size(), 1u);
+  const nlohmann::json& first = json["worst_choices"]["all"][0];
+  EXPECT_EQ(first["loss"], 0.5);
+  EXPECT_EQ(first["best"], (nlohmann::json{{"kernel", "b_kernel"}, {"scheduler", "split-k"}, {"splits", 4}, {"us", 100.0}}));
+  EXPECT_EQ(first["chosen"]["kernel"], "a_kernel");
+  EXPECT_EQ(find_group(json["summary"], "all")["shapes"], 14);
+  EXPECT_NEAR(find_group(json["summary"], "wave")["geometric_mean"].get<double>(), std::sqrt(100 / 150.0), 1e-12);
+  EXPECT_NE(table_footer(report).find("b_kernel, split-k 4"), std::string::npos);
+  EXPECT_NE(table_footer(report).find("all: furthest from the best"), std::string::npos);
+}
+
+TEST(Report, AWrongKernelIsNoBestOne) {
+  ShapeResult result = planned("llm", 1, 20, 10);
+  for (KernelTiming& kernel : result.kernels) kernel.wrong = "NaN";
+  EXPECT_LT(planner_loss(result), 0);
+  EXPECT_TRUE(worst_choices({result}).empty());
 }
 
 TEST(Report, TableColumnsLineUp) {

@@ -51,6 +51,35 @@ TEST(Suites, AnUnknownNameSaysWhatIsKnown) {
   EXPECT_NE(shapes.error().message.find("splitk"), std::string::npos);
 }
 
+TEST(Suites, AListIsItsPartsInTurn) {
+  const std::vector<Shape> both = suite("wave,splitk");
+  ASSERT_EQ(both.size(), 24u);
+  EXPECT_EQ(both.front(), suite("wave").front());
+  EXPECT_EQ(both.back(), suite("splitk").back());
+  EXPECT_EQ(suite("all,llm,wave").size(), suite("all").size()) << "what is there already does not come again";
+  for (const char* wrong : {"wave,", ",wave", "", "wave,nonesuch"}) EXPECT_FALSE(find_shapes(wrong).ok()) << wrong;
+}
+
+TEST(Suites, RandomShapesComeFromTheirSeedAlone) {
+  const std::vector<Shape> shapes = *find_shapes("random", 1);
+  ASSERT_EQ(shapes.size(), 100u);
+  EXPECT_EQ(shapes, *find_shapes("random", 1));
+  EXPECT_EQ(shapes, suite("random")) << "1 is the seed unless told";
+  EXPECT_NE(shapes, *find_shapes("random", 2));
+  EXPECT_EQ(shapes.front(), (Shape{"random", 3, 1072, 568})) << "measurements on record name the seed: its shapes must not change";
+  int few_rows = 0, eights = 0;
+  for (const Shape& shape : shapes) {
+    EXPECT_TRUE(shape.m >= 1 && shape.m <= 8192 && shape.n >= 64 && shape.n <= 32768 && shape.k >= 64 && shape.k <= 32768)
+        << to_string(shape);
+    EXPECT_EQ(shape.n % 8 + shape.k % 8, 0) << to_string(shape);
+    EXPECT_LE(shape.n * shape.k, std::int64_t{1} << 31);
+    few_rows += shape.m <= 64 ? 1 : 0;
+    eights += shape.n % 64 != 0 ? 1 : 0;
+  }
+  EXPECT_TRUE(few_rows > 25 && few_rows < 65) << few_rows << ": log-uniform, 6 of 13 doublings";
+  EXPECT_TRUE(eights > 5 && eights < 45) << eights;
+}
+
 TEST(ShapeFile, ReadsCsvWithHeaderCommentsAndSpaces) {
   const Result<std::vector<Shape>> shapes = read("m,n,k\n# a comment\n\n1,2,8\n 3 , 4 , 16 \r\n");
   ASSERT_TRUE(shapes.ok()) << shapes.error().message;

@@ -4,7 +4,7 @@ import json
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from support import SluiceTest
+from support import Matrix, SluiceTest
 
 BUILT_IN = ("h200", "h100-sxm", "h100-pcie", "h20", "h10")
 KERNEL_128 = "bf16_rc_coop_128x128x64_c1x1"
@@ -133,6 +133,65 @@ class PlanTest(SluiceTest):
             for command in ("plan", "explain", "simulate"):
                 self.succeed(command, *flags)
                 self.succeed_json(command, *flags)
+
+
+class PlanFileTest(SluiceTest):
+    """--plans, with a file as `sluice tune` writes it."""
+
+    def plan_file(self, name, *products):
+        plans = [
+            {
+                "measured_us": 12.5,
+                "planner": {"kernel": "another", "scheduler": "split-k", "splits": 2, "measured_us": 14.25},
+                "plan": self.succeed_json("plan", *product),
+            }
+            for product in products
+        ]
+        return self.write(name, json.dumps({"format": "sluice-plans", "version": 1, "plans": plans}))
+
+    def test_a_plan_that_fits_is_taken(self):
+        self.plan_file("plans.json", (*CUBE, "--device", "h200", "--kernel", KERNEL_128, "--scheduler", "split-k", "--splits", 3))
+        answer = self.succeed_json("plan", *CUBE, "--device", "h200", "--plans", "plans.json")
+        self.assertEqual((answer["kernel"]["tile_m"], answer["scheduler"]["kind"], answer["scheduler"]["splits"]), (128, "split-k", 3))
+        text = self.succeed("plan", *CUBE, "--device", "h200", "--plans", "plans.json")
+        self.assertIn("tuned, from plans.json: 12.50 us measured, 14.25 us the planner's choice (another, split-k)", text)
+
+    def test_what_the_file_lacks_is_planned(self):
+        self.plan_file("plans.json", (*CUBE, "--device", "h200", "--kernel", KERNEL_128, "--scheduler", "split-k", "--splits", 3))
+        for other in (("--device", "h20"), ("--device", "h200", "--constant", "b"), ("--device", "h200", "--out-type", "fp32")):
+            own = self.succeed_json("plan", *CUBE, *other)
+            self.assertEqual(self.succeed_json("plan", *CUBE, *other, "--plans", "plans.json"), own)
+            text = self.succeed("plan", *CUBE, *other, "--plans", "plans.json")
+            self.assertIn("the planner's choice: none of the 1 in plans.json is for this problem and device", text)
+
+    def test_gemm_carries_the_plan_out(self):
+        self.write_matrix("a.npy", Matrix.random(24, 64, "bf16", 1))
+        self.write_matrix("b.npy", Matrix.random(40, 64, "bf16", 2))
+        product = ("--m", 24, "--n", 40, "--k", 64, "--device", "h200")
+        self.plan_file("plans.json", (*product, "--kernel", KERNEL_128))
+        flags = ("a.npy", "b.npy", "--transpose-b", "--device", "h200", "--backend", "reference", "--check")
+        answer = self.succeed_json("gemm", *flags, "--plans", "plans.json")
+        self.assertEqual(answer["kernel"], KERNEL_128)
+        self.assertTrue(answer["check"]["ok"])
+        self.assertNotEqual(self.succeed_json("gemm", *flags)["kernel"], KERNEL_128)
+        self.assertIn("tuned, from plans.json", self.succeed("gemm", *flags, "--plans", "plans.json"))
+
+    def test_files_that_cannot_be_used(self):
+        self.refuse("plan", *CUBE, "--plans", "missing.json", says="cannot open missing.json")
+        self.write("plan.json", self.succeed("plan", *CUBE, "--json"))
+        self.refuse("plan", *CUBE, "--plans", "plan.json", says=("plan.json: ", "sluice-plans", "sluice tune"))
+        self.plan_file("plans.json", (*CUBE, "--device", "h200"))
+        with open(self.path("plans.json"), encoding="utf-8") as file:
+            content = json.load(file)
+        content["plans"][0]["plan"]["kernel"]["tile_n"] = 24
+        self.write("other.json", json.dumps(content))
+        self.refuse("plan", *CUBE, "--plans", "other.json", says=("other.json: plans[0] (1024 x 1024 x 1024).plan", "this build has no"))
+
+    def test_contradicts_what_restricts_the_planner(self):
+        self.plan_file("plans.json", (*CUBE, "--device", "h200"))
+        for flag in (("--kernel", KERNEL_128), ("--splits", 2), ("--claim", "fixed"), ("--tile-m", 64)):
+            self.refuse("plan", *CUBE, "--plans", "plans.json", *flag, says=("--plans", flag[0]))
+        self.refuse("gemm", "a.npy", "b.npy", "--plans", "plans.json", "--plan-file", "p.json", says=("--plans", "--plan-file"))
 
 
 class ExplainTest(SluiceTest):

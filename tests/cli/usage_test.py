@@ -5,7 +5,7 @@ import unittest
 
 from support import Matrix, SluiceTest
 
-COMMANDS = ("devices", "list", "plan", "explain", "simulate", "gemm", "bench")
+COMMANDS = ("devices", "list", "plan", "explain", "simulate", "gemm", "bench", "tune")
 PRODUCT = ("--m", 64, "--n", 64, "--k", 64)
 
 
@@ -78,12 +78,31 @@ class UsageTest(SluiceTest):
 
     def test_bench_refuses_what_it_does_not_know(self):
         self.refuse("bench", "--suite", "nonesuch", says=("nonesuch", "square, wave, splitk, llm"))
+        self.refuse("bench", "--suite", "wave,nonesuch", says=("'nonesuch'", "random"))
+        self.refuse("bench", "--seed", "dice", says="--seed")
         self.refuse("bench", "--against", "cublaslt,mkl", says=("mkl", "cublaslt-best"))
+
+    def test_bench_refuses_chains_it_cannot_build(self):
+        self.refuse("bench", "--chain", "gpt", says=("'gpt'", "llama3-8b, llama3-70b, all"))
+        self.refuse("bench", "--chain", "all", "--chain-rows", "1,0", says=("chain_rows = 0", "from 1 to 8192"))
+        self.refuse("bench", "--chain", "all", "--chain-blocks", 0, says=("chain_blocks = 0", "from 1 to 128"))
+        self.refuse("bench", "--chain-rows", 4, says="--chain")
+        for flag in (("--suite", "llm"), ("--shape", "1x"), ("--m-min", 2), ("--constant-b",)):
+            self.refuse("bench", "--chain", "all", *flag, says=("--chain", flag[0]))
+
+    def test_tune_refuses_what_it_cannot_do(self):
+        self.refuse("tune", "-o", "plans.json", says="--shapes")
+        self.refuse("tune", "--shapes", "llm", says="--output")
+        self.refuse("tune", "--shapes", "nonesuch", "-o", "plans.json", says=("--shapes", "'nonesuch'", "square, wave, splitk, llm"))
+        self.refuse("tune", "--shapes", "llm", "-o", "no/such/plans.json", says=("no/such is not a folder",))
+        self.write("shapes.csv", "1,2,9\n")
+        self.refuse("tune", "--shapes", "shapes.csv", "-o", "plans.json", says=("shapes.csv:1", "multiple of 8"))
 
     def test_bench_without_cuda(self):
         if self.succeed_json("--version")["built_with_cuda"]:
             self.skipTest("this build has CUDA kernels")
         self.refuse("bench", says=("no CUDA kernels", "-DSLUICE_CUDA=ON"))
+        self.refuse("tune", "--shapes", "llm", "-o", "plans.json", says=("no CUDA kernels", "-DSLUICE_CUDA=ON"))
         self.refuse("gemm", self.a_file(), self.a_file(), "-o", "d.npy", "--gpu", 0, says=("no CUDA kernels", "-DSLUICE_CUDA=ON"))
 
     def a_file(self):

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/plan.hpp"
+#include "sluice/plan_cache.hpp"
 
 namespace sluice {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sluice/emulator.hpp"
-#include "sluice/plan.hpp"
+#include "sluice/plan_cache.hpp"
 #include "sluice/run.hpp"
 
 #include "core/check_arguments.hpp"
@@ -45,6 +45,19 @@ Error json_error(const std::string& from, const std::string& to) {
   text.replace(at, from.size(), to);
   const Result<Plan> back = plan_from_json(text);
   return back ? Error{ErrorCode::internal, "accepted"} : back.error();
+}
+
+// The same of a plan file that holds one plan.
+Error plan_file_error(const std::string& from, const std::string& to) {
+  const PlanOptions options{.kernel_name = "bf16_rc_coop_128x128x64_c1x1", .keep_candidates = false};
+  const TunedPlan tuned{
+      .plan = *plan({.m = 4096, .n = 4096, .k = 4096}, h200(), options), .measured_us = 1, .planner_kernel = "another", .planner_us = 1};
+  std::string text = to_json(std::vector{tuned});
+  const std::size_t at = text.find(from);
+  if (at == std::string::npos) return {ErrorCode::internal, from + " is not in the plan file"};
+  text.replace(at, from.size(), to);
+  const Result<std::size_t> count = PlanCache().load(text);
+  return count ? Error{ErrorCode::internal, "accepted"} : count.error();
 }
 
 template <class Change>
@@ -95,6 +108,9 @@ std::vector<Error> library_errors() {
       json_error("\"type_d\": \"bf16\"", "\"type_d\": \"fp8\""),
       json_error("\"lda\"", "\"leading\""),
       json_error("\"groups\": 1", "\"groups\": 7"),
+      plan_file_error("sluice-plans", "shopping"),
+      plan_file_error("\"measured_us\": 1.0", "\"measured_us\": 0"),
+      plan_file_error("\"tile_m\": 128", "\"tile_m\": 136"),
       arguments_error([](GemmProblem&, GemmArguments& a) { a.a = nullptr; }),
       arguments_error([](GemmProblem&, GemmArguments& a) { a.c = nullptr; }),
       arguments_error([](GemmProblem&, GemmArguments& a) { a.b = reinterpret_cast<const void*>(std::uintptr_t{0x2008}); }),

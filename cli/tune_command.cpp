@@ -1,0 +1,67 @@
+// sluice tune: times every candidate for each shape on the GPU of this machine, and keeps the fastest plans in a file.
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "bench/suites.hpp"
+#include "gpu.hpp"
+#include "session.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct TuneFlags {
+  BenchOptions options;
+  std::optional<int> gpu;
+};
+
+constexpr int kRounds = 9;  // more than `bench --planner` takes: what is measured here is kept
+
+Status check_options(const BenchOptions& options) {
+  if (Result<std::vector<bench::Shape>> shapes = bench::find_shapes(options.suite, options.seed); !shapes)
+    return Error{shapes.error().code, "--shapes " + shapes.error().message};
+  // Before the GPU works for minutes, not after.
+  const std::filesystem::path parent = std::filesystem::path(options.plans).parent_path();
+  std::error_code ignored;
+  if (parent.empty() || std::filesystem::is_directory(parent, ignored)) return Nothing{};
+  return Error{ErrorCode::not_found, fmt::format("cannot write {}: {} is not a folder", options.plans, parent.string())};
+}
+
+Outcome tune(const TuneFlags& flags, const Session& session) {
+  BenchOptions options = flags.options;
+  options.json = session.json;
+  options.planner = true;
+  options.rivals.clear();
+  if (Status s = check_options(options); !s) return s.error();
+  if (flags.gpu)
+    if (Status s = select_gpu(*flags.gpu); !s) return s.error();
+  return run_benchmark(options);
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<TuneFlags>();
+  BenchOptions& options = flags->options;
+  options.rounds = kRounds;
+  CLI::App* command = add_command<TuneFlags>(
+      app, session, "tune", "Time every candidate for each shape on this GPU, and keep the fastest plans in a file for --plans", flags,
+      &tune);
+  command
+      ->add_option("--shapes", options.suite,
+                   fmt::format("A file of shapes (CSV m,n,k or JSON lines), or {}; several are separated by commas",
+                               fmt::join(bench::suite_names(), ", ")))
+      ->required();
+  command->add_option("-o,--output", options.plans, "Where the plans go")->required();
+  command->add_flag("--constant-b", options.constant_b, "For products whose B, the weights, is declared constant");
+  command->add_option("--seed", options.seed, "Draws the shapes of the suite random")->capture_default_str();
+  command->add_option("--m-min", options.m_min, "Only shapes with at least this many rows");
+  command->add_option("--m-max", options.m_max, "Only shapes with at most this many rows");
+  command->add_option("--shape", options.shape_filter, "Only shapes with this text in MxNxK");
+  command->add_option("--rounds", options.rounds, "Turns of each candidate")->capture_default_str()->check(above_zero());
+  command->add_option("--out", options.out, "A JSON file for every time that was measured");
+  command->add_option("--gpu", flags->gpu, "Use this GPU");
+}
+
+}  // namespace sluice::cli
