@@ -8,6 +8,7 @@
 
 #include "bench/device_random.hpp"
 #include "bench/sizing.hpp"
+#include "sluice/plan.hpp"
 #include "sluice/run.hpp"
 
 namespace sluice::bench {

@@ -6,6 +6,7 @@
 
 #include "bench/sizing.hpp"
 #include "bench/tuning.hpp"
+#include "sluice/plan.hpp"
 #include "sluice/run.hpp"
 
 namespace sluice::bench {

@@ -7,6 +7,7 @@
 
 #include "choices.hpp"
 #include "session.hpp"
+#include "sluice/plan.hpp"
 #include "sluice/run.hpp"
 
 namespace sluice::cli {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "sluice/error.hpp"
-#include "sluice/plan.hpp"
+#include "sluice/plan_value.hpp"
 
 struct CUstream_st;
 

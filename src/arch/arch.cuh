@@ -3,6 +3,7 @@
 #pragma once
 
 #ifdef __CUDACC__
+#include "arch/sm90/bulk_copies.cuh"
 #include "arch/sm90/clocks.cuh"
 #include "arch/sm90/cluster_memory.cuh"
 #include "arch/sm90/diagnosis.cuh"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sluice/error.hpp"
-#include "sluice/plan.hpp"
+#include "sluice/plan_value.hpp"
 #include "sluice/run.hpp"
 
 namespace sluice {

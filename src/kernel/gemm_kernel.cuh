@@ -11,9 +11,7 @@
 #include "kernel/mainloop/tma_producer.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 #include "kernel/pipeline.cuh"
-#include "kernel/reduction/cluster_sums.cuh"
-#include "kernel/reduction/partial_sums.cuh"
-#include "kernel/reduction/separate_sums.cuh"
+#include "kernel/reduction/pieces.cuh"
 #include "kernel/tickets.cuh"
 #include "kernel/work_ring.cuh"
 #include "scheduler/items.hpp"
@@ -48,7 +46,7 @@ class GemmKernel {
       ring_.init();
       work_.init(dealt_out());
       if (!dealt_out()) tickets_.init();
-      if (meets_in_cluster()) ClusterSums<config>::init(shared_, params_.scheduler.splits);
+      Pieces::init(params_, shared_);
       arch::fence_barrier_init();
     } else if (warp == kDispatcherWarp && dealt_out()) {
       put_first(item);  // while the barriers are being made
@@ -73,6 +71,7 @@ class GemmKernel {
  private:
   using Ring = Pipeline<config>;
   using Work = WorkRing<config>;
+  using Pieces = PiecesOfTiles<config>;
   static constexpr bool kInCluster = cluster_size(config) > 1;
   static constexpr bool kPingpong = config.schedule == KernelSchedule::pingpong;
   static constexpr bool kSplitsRegisters = consumer_warpgroups(config) > 1;
@@ -83,7 +82,7 @@ class GemmKernel {
     if constexpr (kInCluster) {  // what init() wrote, its own fence has made visible
       arch::cluster_arrive_relaxed();
       arch::cluster_wait();
-    } else if (meets_in_cluster()) {
+    } else if (Pieces::meet_in_cluster(params_)) {
       arch::cluster_arrive_relaxed();  // ClusterSums waits, when its turn comes
     }
   }
@@ -91,8 +90,6 @@ class GemmKernel {
   // Who takes items. A cluster in which pieces meet is none of the kernel's own: its CTAs take one each.
   static SLUICE_DEVICE int unit() { return kInCluster ? arch::cluster_in_grid() : arch::cta_in_grid(); }
   static SLUICE_DEVICE int units() { return kInCluster ? arch::clusters_in_grid() : arch::ctas_in_grid(); }
-  SLUICE_DEVICE bool meets_in_slices() const { return joins_in_slices(config) && params_.scheduler.reduction == Reduction::separate; }
-  SLUICE_DEVICE bool meets_in_cluster() const { return joins_in_cluster(config) && params_.scheduler.reduction == Reduction::cluster; }
 
   SLUICE_DEVICE void produce_and_dispatch(int warp, int item) {
     if (warp == kDispatcherWarp) {
@@ -198,39 +195,9 @@ class GemmKernel {
       });
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
-      finish(sums, tile, warpgroup, output);
+      Pieces::finish(params_, shared_, sums, tile, warpgroup, output);
     }
     output.finish();
-  }
-
-  SLUICE_DEVICE void finish(Accumulators<config>& sums, const WorkTile& tile, int warpgroup, TileStore<config>& output) const {
-    TilePart part;
-    std::uint32_t slices = 0;  // Reduction::separate: still to be finished
-    if constexpr (joins_pieces(config)) {
-      const int barrier_id = TileStore<config>::kFirstBarrier + warpgroup;
-      if (tile.peers > 1 && meets_in_slices()) {
-        slices = SeparateSums<config>(params_, shared_, tile, warpgroup, barrier_id).meet(sums);
-        if (slices == 0) return;
-      } else if (tile.peers > 1 && meets_in_cluster()) {
-        part = ClusterSums<config>(shared_, warpgroup, barrier_id).exchange(sums, tile.peers);
-      } else if (tile.peers > 1) {
-        const PartialSums<config> pieces(params_, warpgroup, barrier_id);
-        if (tile.peer + 1 < tile.peers) return pieces.leave(sums, tile);
-        pieces.collect(sums, tile);
-      }
-    }
-    do {  // once, but for slices
-      if constexpr (joins_in_slices(config)) {
-        if (slices != 0) part = SeparateSums<config>(params_, shared_, tile, warpgroup, 0).add_up(sums, take_lowest(slices));
-      }
-      output.store(sums, tile, part);
-    } while (slices != 0);
-  }
-  static SLUICE_DEVICE int take_lowest(std::uint32_t& bits) {
-    int lowest = 0;
-    while ((bits >> lowest & 1) == 0) ++lowest;
-    bits &= bits - 1;
-    return lowest;
   }
 
   // Pingpong: consumers take the tiles in turn, and the tensor cores belong to one of them at a time. Whoever has issued his last wgmma

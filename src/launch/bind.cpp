@@ -4,6 +4,8 @@
 #include <string>
 
 #include "core/kernel_layout.hpp"
+#include "core/load_boxes.hpp"
+#include "core/tile_parts.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
@@ -28,25 +30,16 @@ arch::CachePolicy cache_policy(const OperandView& view) {
   return view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
 }
 
-// Rows outside the matrix cost the copy engine about 4 cycles each (64 x 57344 x 8192 tiles at M = 1 took 355 us instead of 232; H200,
-// 21 Nov 2026), so a box is no wider than the matrix.
-int loaded_vectors(const OperandView& view) {
-  const int slice = view.tile_vectors / view.sharers;
-  return view.sharers == 1 && view.vectors < slice ? static_cast<int>(view.vectors) : slice;
-}
-
-// Each box costs the copy engine about 100 cycles: one for all slabs of a stage, where a third direction is free and K ends with a slab.
-// Not where the tile is much wider than the matrix: such a box has all its rows.
-bool boxes_are_whole_tiles(const Plan& plan, const OperandView& view, int slabs) {
-  constexpr int kMostRowsOutside = 16;
-  return slabs > 1 && view.k_major && view.sharers == 1 && plan.problem.batch == 1 && plan.problem.k % (plan.kernel.tile_k / slabs) == 0 &&
-         view.tile_vectors - view.vectors <= kMostRowsOutside;
+LoadBoxes boxes_of(const Plan& plan, const OperandView& view) {
+  const GemmProblem& p = plan.problem;
+  return load_boxes(view.k_major, view.vectors, view.tile_vectors, view.sharers, plan.kernel.tile_k, kSwizzleBytes / size_bytes(p.type_ab),
+                    p.k, p.batch);
 }
 
 // What a stage receives of an operand.
-int loaded_bytes(const Plan& plan, const OperandView& view, const OperandParams& params) {
-  const bool narrow = view.k_major && !params.whole_tiles;
-  return (narrow ? loaded_vectors(view) * view.sharers : view.tile_vectors) * plan.kernel.tile_k * size_bytes(plan.problem.type_ab);
+int loaded_bytes(const Plan& plan, const OperandView& view) {
+  const int vectors = view.k_major ? boxes_of(plan, view).vectors * view.sharers : view.tile_vectors;
+  return vectors * plan.kernel.tile_k * size_bytes(plan.problem.type_ab);
 }
 
 Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap encode, OperandParams& params) {
@@ -68,12 +61,12 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
                       .matrices = p.batch,
                       .leading_elems = view.leading_elems,
                       .matrix_stride_elems = view.batch_stride_elems};
-  const int row_elems = kSwizzleBytes / size_bytes(p.type_ab), slabs = plan.kernel.tile_k / row_elems;
-  BoxShape box{.inner = row_elems, .outer = row_elems};
-  if (view.k_major) box.outer = loaded_vectors(view);
-  params.whole_tiles = boxes_are_whole_tiles(plan, view, slabs);
-  if (params.whole_tiles) {
-    box = {.inner = row_elems, .outer = view.tile_vectors, .matrices = slabs};
+  const int row_elems = kSwizzleBytes / size_bytes(p.type_ab);
+  const LoadBoxes boxes = boxes_of(plan, view);
+  BoxShape box{.inner = row_elems, .outer = boxes.vectors};
+  params.whole_tiles = boxes.whole_tiles;
+  if (boxes.whole_tiles) {
+    box.matrices = boxes.slabs;
     tensor.inner = row_elems;
     tensor.matrices = p.k / row_elems;
     tensor.matrix_stride_elems = row_elems;
@@ -111,7 +104,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
   params.k = static_cast<std::int32_t>(p.k);
   if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s) return s;
   if (Status s = fill_operand(plan, swap ? a : b, encode, params.q); !s) return s;
-  params.stage_bytes = loaded_bytes(plan, swap ? b : a, params.p) + loaded_bytes(plan, swap ? a : b, params.q);
+  params.stage_bytes = loaded_bytes(plan, a) + loaded_bytes(plan, b);
   return Nothing{};
 }
 

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "core/kernel_layout.hpp"
+#include "core/load_boxes.hpp"
 #include "core/occupancy.hpp"
+#include "core/tile_parts.hpp"
 #include "planner/calibration/calibration.hpp"
 #include "scheduler/tile_order.hpp"
 #include "scheduler/workspace.hpp"
@@ -37,15 +39,28 @@ double stage_overhead_clk(const Calibration& c, const KernelConfig& kernel) {
 struct TileCycles {
   double multiply = 0;
   double compute = 0;
-  double ingest = 0;
+  double ingest = 0;  // the bytes, or the copy engine's boxes
 };
-TileCycles tile_cycles(const Calibration& c, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles) {
+double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel) {
+  const int row_elems = kSwizzleBytes / size_bytes(p.type_ab);
+  double clk = c.issue_clk_per_stage;
+  const auto add = [&](bool k_major, std::int64_t vectors, int tile, int sharers) {
+    const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch);
+    const double outside = static_cast<double>(boxes.vectors) - std::min<double>(boxes.vectors, static_cast<double>(vectors));
+    clk += (boxes.whole_tiles ? 1 : boxes.slabs) * c.issue_clk_per_box + outside * boxes.slabs * c.issue_clk_per_row_outside;
+  };
+  add(k_major_a(kernel), p.m, kernel.tile_m, kernel.cluster_n);
+  add(k_major_b(kernel), p.n, kernel.tile_n, kernel.cluster_m);
+  return clk;
+}
+TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles) {
   constexpr double kDepth = 16;
   const double steps = k_tiles * kernel.tile_k / kDepth;
   TileCycles cycles;
   cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, tile_q(kernel)) * c.matrix_cycles_factor;
   cycles.compute = cycles.multiply + k_tiles * stage_overhead_clk(c, kernel);
-  cycles.ingest = k_tiles * stage_bytes(kernel) / c.ingest_bytes_per_clk_per_sm;
+  const double bytes_clk = stage_bytes(kernel) / c.ingest_bytes_per_clk_per_sm;
+  cycles.ingest = k_tiles * overlap({bytes_clk, stage_issue_clk(c, p, kernel)}, c.overlap_exponent);
   return cycles;
 }
 
@@ -83,8 +98,12 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
 }  // namespace
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers) {
-  const Calibration& c = hopper_calibration();
-  const double clocks_per_us = device.clock_ghz * 1e3, factor = kernel_factor(kernel);
+  return predict(p, device, kernel, s, workers, hopper_calibration(), kernel_factor(kernel));
+}
+
+PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers,
+                      const Calibration& c, double factor) {
+  const double clocks_per_us = device.clock_ghz * 1e3;
   const double cluster = cluster_size(kernel), tiles = cluster_tiles(s), k_tiles = s.k_tiles;
   const double places = cluster_places(device, kernel);
   // Pingpong's two workers share one set of tensor cores: rounds are counted in tiles of a CTA, whoever computes them.
@@ -97,7 +116,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   t.useful_share = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.batch) /
                    (static_cast<double>(s.tiles_m) * kernel.tile_m * s.tiles_n * kernel.tile_n * s.groups);
 
-  const TileCycles tile = tile_cycles(c, device, kernel, k_tiles);
+  const TileCycles tile = tile_cycles(c, p, device, kernel, k_tiles);
   double sm_clk = rounds * overlap({tile.compute, tile.ingest}, c.overlap_exponent);
   if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
     sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
@@ -113,7 +132,9 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double reads_c = p.epilogue.beta != 0.0f ? 1 : 0;
   const double input_bytes = (m * k + k * n) * batch * ab, output_bytes = m * n * batch * d * (1 + reads_c);
   t.hbm_us = factor * (input_bytes + output_bytes) / (device.hbm_gb_per_s * c.hbm_factor * 1e3);
-  const double fetched = tiles * k_tiles * kernel.tile_k * ab * (kernel.tile_m * kernel.cluster_m + kernel.tile_n * kernel.cluster_n);
+  // Rows outside the matrix come from nowhere.
+  const double fetched = tiles * k_tiles * kernel.tile_k * ab *
+                         (std::min<double>(kernel.tile_m * kernel.cluster_m, m) + std::min<double>(kernel.tile_n * kernel.cluster_n, n));
   t.l2_us = factor * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
 
   const double crowded = std::max(0.0, t.l2_us / std::max(t.matrix_us, 1e-9) - c.traffic_free_share);
@@ -121,6 +142,11 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
 
   t.launch_us = factor * device.launch_us * c.launch_factor;
   t.ramp_us = factor * c.ramp_us;
+  // Constant operands fill the ring before the predecessor has ended, unless a kernel keeps its successor out (two CTAs an SM).
+  if ((p.constant_a || p.constant_b) && kernel.ctas_per_sm == 1 && kernel.load == LoadPath::tma) {
+    const double constant_bytes = (p.constant_a ? m * k : 0) + (p.constant_b ? k * n : 0);
+    t.launch_us -= std::min(t.launch_us, c.early_fetch_us * constant_bytes / std::max(1.0, m * k + k * n));
+  }
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   t.exposed_epilogue_us = factor * store_us * (pingpong ? c.exposed_stores_pingpong : std::ceil(rounds) * c.exposed_stores_cooperative);

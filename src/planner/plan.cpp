@@ -7,6 +7,7 @@
 
 #include "core/check_scheduler.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/tile_parts.hpp"
 #include "planner/cost_model.hpp"
 #include "planner/workers.hpp"
 #include "scheduler/tile_order.hpp"

@@ -10,6 +10,24 @@
 
 namespace sluice {
 
+// How many places of the workspace WorkTile::split_tile can name.
+SLUICE_HOST_DEVICE constexpr std::int32_t split_tile_count(const SchedulerParams& p) {
+  if (p.reduction == Reduction::cluster) return 0;
+  if (p.kind == SchedulerKind::split_k) return p.splits > 1 ? cluster_tiles(p) : 0;
+  return p.stream_k_tiles > 0 ? p.stream_k_ranges : 0;
+}
+
+// The place in the workspace where a piece that does not complete its tile leaves its sums, below deposit_count(). Under stream-K every
+// range leaves one piece at most, so that its own number serves.
+SLUICE_HOST_DEVICE constexpr std::int32_t deposit_place(const SchedulerParams& p, const WorkTile& tile, std::int32_t peer) {
+  return p.kind == SchedulerKind::split_k ? peer * cluster_tiles(p) + tile.split_tile : tile.split_tile + peer;
+}
+SLUICE_HOST_DEVICE constexpr std::int64_t deposit_count(const SchedulerParams& p) {
+  if (p.reduction == Reduction::cluster) return 0;
+  if (p.kind == SchedulerKind::split_k) return std::int64_t{p.splits - (p.reduction == Reduction::workspace ? 1 : 0)} * cluster_tiles(p);
+  return p.stream_k_tiles > 0 ? p.stream_k_ranges : 0;
+}
+
 // The same for all plans, so that any of them can use a workspace after any other: sums never lie where another plan has flags.
 inline constexpr std::int64_t kFlagBytes = 65536;
 inline constexpr std::int64_t kCounterFlag = kFlagBytes / 4 - 1;  // from which tickets are drawn

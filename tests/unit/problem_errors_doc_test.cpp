@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/emulator.hpp"
+#include "sluice/plan.hpp"
 #include "sluice/plan_cache.hpp"
 #include "sluice/run.hpp"
 

@@ -254,6 +254,12 @@ TensorMap encode_tensor_map(const TensorShape& shape) {
   return map;
 }
 
+// There is no L2 here; what counts is who may touch the tensor, and when.
+void tma_prefetch(const TensorMap& map, const Location& at) {
+  const EncodedTensor t = decode(map, at);
+  note_global_source(t.data, span_bytes(t), at);
+}
+
 void tma_load(void* destination, const TensorMap& map, TensorCoordinates from, Barrier* barrier, std::uint16_t cta_mask,
               const Location& at) {
   Machine& m = machine();

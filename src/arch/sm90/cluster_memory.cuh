@@ -36,4 +36,7 @@ SLUICE_DEVICE void bulk_copy_to_cluster(ClusterAddress destination, SharedAddres
                : "memory");
 }
 
+// As cluster_arrive_relaxed(), publishing this thread's writes, those to other CTAs' shared memory included.
+SLUICE_DEVICE void cluster_arrive() { cuda::ptx::barrier_cluster_arrive(cuda::ptx::sem_release); }
+
 }  // namespace sluice::arch

@@ -18,9 +18,6 @@ SLUICE_DEVICE int cta_in_grid() { return static_cast<int>(blockIdx.x); }
 SLUICE_DEVICE int ctas_in_grid() { return static_cast<int>(gridDim.x); }
 SLUICE_DEVICE int clusters_in_grid() { return static_cast<int>(cuda::ptx::get_sreg_nclusterid_x()); }
 
-// The value that lane `lane ^ mask` of a converged warp passed.
-SLUICE_DEVICE float shuffle_xor(float value, int mask) { return __shfl_xor_sync(~0u, value, mask); }
-
 // True in exactly one lane of a converged warp.
 SLUICE_DEVICE bool elect_one() {
   std::uint32_t elected;
@@ -43,8 +40,6 @@ SLUICE_DEVICE void named_barrier_arrive(int id, int threads) {
 
 // A barrier of the whole cluster, in two halves. Relaxed: it orders no ordinary memory accesses.
 SLUICE_DEVICE void cluster_arrive_relaxed() { cuda::ptx::barrier_cluster_arrive(cuda::ptx::sem_relaxed); }
-// The same, publishing this thread's writes, those to other CTAs' shared memory included.
-SLUICE_DEVICE void cluster_arrive() { cuda::ptx::barrier_cluster_arrive(cuda::ptx::sem_release); }
 SLUICE_DEVICE void cluster_wait() { cuda::ptx::barrier_cluster_wait(cuda::ptx::sem_acquire); }
 
 // Moves registers between warpgroups; every warp of the warpgroup must call it. A multiple of 8 from 24 to 240.

@@ -19,6 +19,13 @@ SLUICE_DEVICE void tma_load(void* destination, const TensorMap& map, TensorCoord
       : "memory");
 }
 
+// Fetches a box as far as L2, where a later load finds it.
+SLUICE_DEVICE void tma_prefetch(const TensorMap& map, TensorCoordinates at) {
+  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(&map), "r"(at.inner), "r"(at.outer),
+               "r"(at.batch)
+               : "memory");
+}
+
 // The same box into all CTAs of the cluster named in the mask, at the same place; each one's own `barrier` receives the bytes.
 SLUICE_DEVICE void tma_load_multicast(void* destination, const TensorMap& map, TensorCoordinates at, Barrier* barrier,
                                       std::uint16_t cta_mask, CachePolicy policy) {
@@ -37,38 +44,12 @@ SLUICE_DEVICE void tma_store(const TensorMap& map, TensorCoordinates at, SharedA
                : "memory");
 }
 
-// The same, adding to what is there (fp32 sums, or 16-bit ones rounded after each addition, by the tensor map's type).
-SLUICE_DEVICE void tma_reduce_add(const TensorMap& map, TensorCoordinates at, SharedAddress source) {
-  asm volatile("cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map), "r"(at.inner),
-               "r"(at.outer), "r"(at.batch), "r"(source)
-               : "memory");
-}
-
-// Plain runs of bytes, 16-byte aligned and a multiple of 16 long: into shared memory, and from it.
-SLUICE_DEVICE void bulk_load(SharedAddress destination, const void* source, int bytes, Barrier* barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(destination), "l"(source),
-               "r"(bytes), "r"(shared_address(barrier))
-               : "memory");
-}
-SLUICE_DEVICE void bulk_store(void* destination, SharedAddress source, int bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination), "r"(source), "r"(bytes) : "memory");
-}
-SLUICE_DEVICE void bulk_reduce_add(float* destination, SharedAddress source, int bytes) {
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(destination), "r"(source), "r"(bytes)
-               : "memory");
-}
-
 SLUICE_DEVICE void bulk_commit() { cuda::ptx::cp_async_bulk_commit_group(); }
 
 // Waits until at most `groups` of the calling thread's bulk groups still read shared memory.
 template <int groups>
 SLUICE_DEVICE void bulk_wait_read() {
   cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<groups>());
-}
-// Waits until at most `groups` of them are still running: what the others wrote is visible to this thread.
-template <int groups>
-SLUICE_DEVICE void bulk_wait() {
-  cuda::ptx::cp_async_bulk_wait_group(cuda::ptx::n32_t<groups>());
 }
 
 }  // namespace sluice::arch

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel/epilogue/elements.cuh"
+#include "kernel/epilogue/finish_elements.cuh"
 #include "kernel/epilogue/tile_part.hpp"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 

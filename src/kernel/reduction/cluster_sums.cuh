@@ -6,6 +6,7 @@
 // waits for it, and who has received everything is touched no more.
 #pragma once
 
+#include "core/tile_parts.hpp"
 #include "kernel/epilogue/tile_part.hpp"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 #include "kernel/pipeline.cuh"

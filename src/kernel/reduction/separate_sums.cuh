@@ -6,6 +6,7 @@
 // piece finishes his slice. One word for each part of a tile holds all there is to know; whoever leaves it last clears it.
 #pragma once
 
+#include "core/tile_parts.hpp"
 #include "kernel/epilogue/tile_part.hpp"
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"

@@ -6,6 +6,7 @@
 
 #include "core/check_arguments.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/tile_parts.hpp"
 #include "launch/bind.hpp"
 #include "launch/cuda/cuda_status.hpp"
 #include "launch/cuda/registry.hpp"

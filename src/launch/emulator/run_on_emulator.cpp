@@ -13,6 +13,7 @@
 #include "core/check_arguments.hpp"
 #include "core/check_plan.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/tile_parts.hpp"
 #include "kernel/kernel_entry.hpp"
 #include "launch/bind.hpp"
 #include "launch/kernel_map.hpp"

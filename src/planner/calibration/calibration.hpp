@@ -13,10 +13,15 @@ struct Calibration {
   double stage_overhead_clk_pingpong = 0;
   double matrix_cycles_factor = 1;         // of the cycles that the tensor cores' rate says
   double ingest_bytes_per_clk_per_sm = 0;  // through the copy engine into shared memory
-  double l2_factor = 1;                    // of DeviceSpec::l2_gb_per_s: neighbouring SMs' requests for one line are merged
-  double hbm_factor = 1;                   // of DeviceSpec::hbm_gb_per_s
-  double launch_factor = 1;                // of DeviceSpec::launch_us: the rest hides under the predecessor
+  // What the copy engine takes to begin with a stage, with a box, and with a row of it that lies outside the matrix (core/load_boxes.hpp).
+  double issue_clk_per_stage = 0;
+  double issue_clk_per_box = 0;
+  double issue_clk_per_row_outside = 0;
+  double l2_factor = 1;      // of DeviceSpec::l2_gb_per_s: neighbouring SMs' requests for one line are merged
+  double hbm_factor = 1;     // of DeviceSpec::hbm_gb_per_s
+  double launch_factor = 1;  // of DeviceSpec::launch_us: the rest hides under the predecessor
   double ramp_us = 0;
+  double early_fetch_us = 0;              // saved where all operands are constant
   double store_bytes_per_clk_per_sm = 0;  // results leaving an SM
   double exposed_stores_cooperative = 0;  // per round
   double exposed_stores_pingpong = 0;     // once

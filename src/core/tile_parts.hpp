@@ -1,0 +1,57 @@
+// How a tile that is computed in pieces is shared out among those who finish it (Reduction::separate, Reduction::cluster).
+#pragma once
+
+#include "sluice/schedule.hpp"
+
+#include "core/kernel_layout.hpp"
+
+namespace sluice {
+
+// Whether pieces can meet in a cluster of CTAs without one of the kernel's own (Reduction::cluster).
+constexpr bool joins_in_cluster(const KernelConfig& c) {
+  return joins_pieces(c) && cluster_size(c) == 1 && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma;
+}
+// Whether many pieces can finish a tile in slices (Reduction::separate), which takes some registers more.
+constexpr bool joins_in_slices(const KernelConfig& c) { return joins_in_cluster(c) && accumulators_per_thread(c) <= 128; }
+// Slices of a tile under Reduction::separate: one for each piece, as long as there are packets for them and bits in the word they share.
+constexpr int slices_of_tile(const KernelConfig& c, int splits) {
+  constexpr int kMostSlices = 16;
+  const int packets = accumulators_per_thread(c) / 4, most = packets < kMostSlices ? packets : kMostSlices;
+  return splits < most ? splits : most;
+}
+
+inline int launched_cluster_size(const KernelConfig& c, const SchedulerParams& s) {
+  return s.reduction == Reduction::cluster ? s.splits : cluster_size(c);
+}
+// There, sums are handed over in packets of four accumulators a thread: 64 rows of P by 8 columns of Q for a warpgroup.
+constexpr int packets_per_warpgroup(const KernelConfig& c) { return accumulators_per_thread(c) / 4; }
+inline constexpr int kPacketBytes = kWarpgroupThreads * 16;
+
+// Which part of a tile each of `splits` CTAs of a cluster finishes: packets [part_begin(cta), part_begin(cta + 1)) of every warpgroup.
+// Whole chunks of the epilogue where there is one for each CTA, since the copy engine can store them, else what makes the parts equal.
+inline constexpr int kPacketsPerChunk = kSwizzleBytes / 2 / 8;  // of 16-bit results; a whole number of fp32 chunks
+constexpr int packets_per_block(const KernelConfig& c) { return tile_q(c) / 8; }
+constexpr int chunks_per_block(const KernelConfig& c) { return (packets_per_block(c) + kPacketsPerChunk - 1) / kPacketsPerChunk; }
+constexpr int chunks_per_warpgroup(const KernelConfig& c) { return blocks_per_warpgroup(c) * chunks_per_block(c); }
+constexpr bool parts_are_chunks(const KernelConfig& c, int splits) { return splits <= chunks_per_warpgroup(c); }
+constexpr int part_begin(const KernelConfig& c, int cta, int splits) {
+  if (!parts_are_chunks(c, splits)) return cta * packets_per_warpgroup(c) / splits;
+  const int chunk = cta * chunks_per_warpgroup(c) / splits, block = chunk / chunks_per_block(c);
+  return block * packets_per_block(c) + (chunk - block * chunks_per_block(c)) * kPacketsPerChunk;
+}
+// The inverse: which CTA finishes a packet.
+constexpr int part_owner(const KernelConfig& c, int packet, int splits) {
+  if (!parts_are_chunks(c, splits)) return ((packet + 1) * splits - 1) / packets_per_warpgroup(c);
+  const int chunk = packet / packets_per_block(c) * chunks_per_block(c) + packet % packets_per_block(c) / kPacketsPerChunk;
+  return ((chunk + 1) * splits - 1) / chunks_per_warpgroup(c);
+}
+// Whether the ring of stages, idle by then, can take in what the others push.
+constexpr bool parts_fit(const KernelConfig& c, int splits) {
+  int most = 0;
+  for (int cta = 0; cta < splits; ++cta)
+    if (const int packets = part_begin(c, cta + 1, splits) - part_begin(c, cta, splits); packets > most) most = packets;
+  const int warpgroup_bytes = shared_memory_layout(c).stages * stage_bytes(c) / consumer_warpgroups(c) / 16 * 16;
+  return (splits - 1) * most * kPacketBytes <= warpgroup_bytes;
+}
+
+}  // namespace sluice
