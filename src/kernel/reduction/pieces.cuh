@@ -38,12 +38,17 @@ class PiecesOfTiles {
         pieces.collect(sums, tile);
       }
     }
-    do {  // once, but for slices
+    const bool last = (slices & SeparateSums<config>::kLast) != 0;
+    slices &= SeparateSums<config>::kLast - 1;
+    do {  // once, but for slices that others gave up
       if constexpr (joins_in_slices(config)) {
         if (slices != 0) part = SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).add_up(sums, take_lowest(slices));
       }
       output.store(sums, tile, part);
     } while (slices != 0);
+    if constexpr (joins_in_slices(config)) {
+      if (last) SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).clear();
+    }
   }
 
  private:

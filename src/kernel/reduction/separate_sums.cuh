@@ -3,7 +3,7 @@
 // same bits in every run, whoever adds.
 //
 // Waiting for pieces of higher numbers is no danger, since nobody waits for ever: who has waited long enough says so and goes, and the last
-// piece finishes his slice. One word for each part of a tile holds all there is to know; whoever leaves it last clears it.
+// piece finishes his slice. One word for each part of a tile holds all there is to know; the last piece clears it.
 #pragma once
 
 #include "core/tile_parts.hpp"
@@ -27,7 +27,7 @@ class SeparateSums {
         part_(warpgroup),
         barrier_id_(barrier_id) {}
 
-  // Leaves this piece's sums. Returns the slices that are now this warpgroup's to finish, a bit for each.
+  // Leaves this piece's sums. Returns the slices that are now this warpgroup's to finish, a bit for each, and kLast if clear() is, too.
   SLUICE_DEVICE std::uint32_t meet(const Accumulators<config>& sums) const {
     float* const place = place_of(tile_.peer);
     SLUICE_UNROLL
@@ -45,6 +45,15 @@ class SeparateSums {
     arch::load_shared(verdict_, verdict);
     return verdict[0];
   }
+
+  // When all slices are finished, by whoever came last: once those that waited have seen it, and they are all running, nobody needs the
+  // word.
+  SLUICE_DEVICE void clear() const {
+    if (arch::thread_in_warpgroup() != 0) return;
+    while (went(arch::load_acquire(word())) + 1 != slices_) {}
+    arch::store_relaxed(word(), 0);
+  }
+  static constexpr std::uint32_t kLast = 1u << 16;
 
   // Puts the tile's sums over a slice in the place of this piece's own.
   SLUICE_DEVICE TilePart add_up(Accumulators<config>& sums, int slice) const {
@@ -65,31 +74,26 @@ class SeparateSums {
   // A look at the word takes about half a microsecond.
   static constexpr int kMostLooks = 64;
 
-  // The word: how many pieces have come, how many have gone again, and the slices of those who went too early.
+  // The word: how many pieces have come, how many of those that waited have gone on, and the slices of those who gave up waiting.
   static constexpr std::uint32_t kCame = 1, kWent = 1 << 8;
   static SLUICE_DEVICE std::uint32_t abandoned(int slice) { return 1u << (16 + slice); }
   static SLUICE_DEVICE int came(std::uint32_t word) { return static_cast<int>(word & 0xff); }
   static SLUICE_DEVICE int went(std::uint32_t word) { return static_cast<int>(word >> 8 & 0xff); }
 
-  // One thread.
+  SLUICE_DEVICE std::uint32_t* word() const { return params_.reduction.flags + tile_.split_tile * parts_per_cluster_tile(config) + part_; }
+
+  // One thread. The slices to finish, with kLast if this was the last piece to come.
   SLUICE_DEVICE std::uint32_t arrive() const {
-    std::uint32_t* const word = params_.reduction.flags + tile_.split_tile * parts_per_cluster_tile(config) + part_;
-    const std::uint32_t before = arch::atomic_add_acq_rel(word, kCame);
+    const std::uint32_t before = arch::atomic_add_acq_rel(word(), kCame);
     const int slice = came(before) - (tile_.peers - slices_);
-    if (slice < 0) return leave(word, 0), 0;  // those who come later will do
-    if (came(before) + 1 == tile_.peers) {
-      leave(word, 0);
-      return 1u << slice | before >> 16;
+    if (slice < 0) return 0;  // those who come later will do
+    if (came(before) + 1 == tile_.peers) return kLast | 1u << slice | before >> 16;
+    for (int looks = 0; looks < kMostLooks; ++looks) {
+      if (came(arch::load_acquire(word())) < tile_.peers) continue;
+      arch::atomic_add_relaxed(word(), kWent);
+      return 1u << slice;
     }
-    for (int looks = 0; looks < kMostLooks; ++looks)
-      if (came(arch::load_acquire(word)) == tile_.peers) return leave(word, 0), 1u << slice;
-    return leave(word, abandoned(slice)) == tile_.peers ? 1u << slice : 0;
-  }
-  // Returns how many had come before.
-  SLUICE_DEVICE int leave(std::uint32_t* word, std::uint32_t more) const {
-    const std::uint32_t before = arch::atomic_add_acq_rel(word, kWent + more);
-    if (went(before) + 1 == tile_.peers) arch::store_relaxed(word, 0);
-    return came(before);
+    return came(arch::atomic_add_acq_rel(word(), kWent + abandoned(slice))) == tile_.peers ? 1u << slice : 0;
   }
 
   // Of packets [first, first + packets), `pieces` at a time.
