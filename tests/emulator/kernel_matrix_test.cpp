@@ -111,6 +111,39 @@ void add_pieces(std::vector<GemmCase>& cases, const KernelConfig& kernel, int in
   }
 }
 
+// Pieces that meet in slices and in a cluster.
+void add_meetings(std::vector<GemmCase>& cases, const KernelConfig& kernel, int index) {
+  const bool can = resources(kernel).joins_pieces && kernel.schedule == KernelSchedule::cooperative && cluster_size(kernel) == 1 &&
+                   kernel.load == LoadPath::tma;
+  if (!can) return;
+  const int accumulators = kernel.tile_m * kernel.tile_n / (resources(kernel).threads - 128);
+  const auto add = [&](Reduction reduction, int splits, std::int64_t m, std::int64_t n) {
+    GemmCase c = sized(std::string("pieces in ") + to_string(reduction), m, n, 5 * kernel.tile_k - 8);
+    c.options = {.scheduler = SchedulerKind::split_k, .reduction = reduction, .splits = splits};
+    c.problem.type_d = turn(index + splits);
+    c.problem.epilogue.bias = index % 2 == 0 ? Bias::none : Bias::per_column;
+    c.exactness = kExact;
+    cases.push_back(std::move(c));
+  };
+  if (accumulators <= 128) add(Reduction::separate, 2 + index % 3, kernel.tile_m + 1, kernel.tile_n);
+  add(Reduction::cluster, 2, kernel.tile_m - 1, kernel.tile_n + 8);
+}
+
+// Operands fetched before the kernel before has ended, shorter and longer than the ring of stages: the emulator refuses whatever else is.
+void add_constants(std::vector<GemmCase>& cases, const KernelConfig& kernel, int index) {
+  const std::int64_t cm = kernel.tile_m * kernel.cluster_m, cn = kernel.tile_n * kernel.cluster_n;
+  for (int i = 0; i < 2; ++i) {
+    const bool long_k = (index + i) % 2 == 0;
+    GemmCase c = sized("constant operands", cm + 1, 2 * cn, long_k ? (resources(kernel).stages + 2) * kernel.tile_k : 72);
+    c.problem.constant_a = (index + 2 * i) % 3 != 0;
+    c.problem.constant_b = (index + 2 * i) % 3 != 1;
+    if (i == 1) c.options.claim = index % 4 < 2 ? WorkClaim::fixed : WorkClaim::ticket;
+    if (i == 1 && index % 4 == 0) c.problem.batch = 2, c.gap_b_elems = -1;
+    c.exactness = kExact;
+    cases.push_back(std::move(c));
+  }
+}
+
 void add_placements(std::vector<GemmCase>& cases, const KernelConfig& kernel, int index) {
   GemmCase batch = sized("batch with gaps", 33, 40, 72);
   batch.problem.batch = 3;
@@ -153,6 +186,8 @@ std::vector<GemmCase> cases_of(const KernelConfig& kernel, int index) {
   add_tiles(cases, kernel, index);
   add_epilogues(cases, index);
   add_pieces(cases, kernel, index);
+  add_meetings(cases, kernel, index);
+  add_constants(cases, kernel, index);
   add_placements(cases, kernel, index);
   return cases;
 }
@@ -227,7 +262,8 @@ INSTANTIATE_TEST_SUITE_P(KernelList, EveryKernel, testing::Range(0, static_cast<
 
 // Small tiles on a device with many SMs: a grid of dozens of CTAs, of which one, four or many run at once.
 TEST(ManyCtas, OfOneGrid) {
-  for (const char* kernel_name : {"bf16_rc_ping_64x64x64_c1x1", "fp16_rc_coop_16x64x64_c1x1_x2_swap", "bf16_rc_coop_64x64x128_c2x1_swap"}) {
+  for (const char* kernel_name :
+       {"bf16_rc_ping_64x64x64_c1x1", "fp16_rc_coop_16x64x128_c1x1_x2_swap", "bf16_rc_coop_64x64x128_c2x1_swap"}) {
     const auto& list = kernel_list();
     const auto kernel = std::find_if(list.begin(), list.end(), [&](const KernelConfig& k) { return name(k) == kernel_name; });
     ASSERT_NE(kernel, list.end()) << kernel_name << " has left the list: choose another small one";
@@ -249,6 +285,8 @@ TEST(Matrix, HoldsWhatItPromises) {
   std::set<DataType> types;
   std::set<Activation> activations;
   std::set<Bias> biases;
+  std::set<Reduction> reductions;
+  std::set<std::pair<bool, bool>> constants;
   bool in_place = false, gaps = false, batch_gaps = false, off_boundary = false, exact = false;
   for (int i = 0; i < static_cast<int>(kernel_list().size()); ++i) {
     const KernelConfig& kernel = kernel_list()[static_cast<std::size_t>(i)];
@@ -260,6 +298,8 @@ TEST(Matrix, HoldsWhatItPromises) {
       types.insert(p.type_d);
       activations.insert(p.epilogue.activation);
       biases.insert(p.epilogue.bias);
+      if (c.options.reduction) reductions.insert(*c.options.reduction);
+      constants.insert({p.constant_a, p.constant_b});
       in_place |= c.c == CPlace::is_d && p.epilogue.beta != 0;
       gaps |= p.ldd > p.n && p.m > 1;
       batch_gaps |= p.batch > 1 && p.batch_stride_d > p.m * p.ldd;
@@ -277,6 +317,8 @@ TEST(Matrix, HoldsWhatItPromises) {
   EXPECT_EQ(types.size(), 3u);
   EXPECT_EQ(activations.size(), 4u);
   EXPECT_EQ(biases.size(), 3u);
+  EXPECT_EQ(reductions.size(), 2u);
+  EXPECT_EQ(constants.size(), 4u);
   EXPECT_TRUE(in_place && gaps && batch_gaps && off_boundary && exact);
 }
 

@@ -1,16 +1,17 @@
 // Runs one kernel on the emulated machine over seeds, for planted_bugs_test.py: linked with the object of a changed kernel, which
 // stands in for the one in libsluice.a. Prints what is wrong with the first run that is, and ends with 1; or ends with 0.
 //
-//   mutant_driver KERNEL_NAME M N K BATCH TYPE_D BETA OFFSET SCHEDULER CLAIM SPLITS SEEDS
+//   mutant_driver KERNEL_NAME M N K BATCH TYPE_D BETA OFFSET SCHEDULER CLAIM SPLITS REDUCTION CONSTANT SEEDS
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "placed_operands.hpp"
 
 int main(int argc, char** argv) {
   using namespace sluice;
-  if (argc != 13) return 2;
+  if (argc != 15) return 2;
   gpu_tests::GemmCase gemm_case{.what = "mutant"};
   gemm_case.problem.m = std::atoi(argv[2]);
   gemm_case.problem.n = std::atoi(argv[3]);
@@ -19,6 +20,9 @@ int main(int argc, char** argv) {
   gemm_case.problem.type_d = parse_data_type(argv[6]).value();
   gemm_case.problem.epilogue.beta = static_cast<float>(std::atof(argv[7]));
   gemm_case.offset_d_elems = std::atoi(argv[8]);
+  const std::string_view constant = argv[13];
+  gemm_case.problem.constant_a = constant == "a" || constant == "both";
+  gemm_case.problem.constant_b = constant == "b" || constant == "both";
   gemm_case.exactness = bench::Exactness::exact;
   for (const KernelConfig& kernel : kernel_list()) {
     if (name(kernel) != argv[1]) continue;
@@ -27,10 +31,11 @@ int main(int argc, char** argv) {
     options.scheduler = parse_scheduler(argv[9]).value();
     options.claim = parse_work_claim(argv[10]).value();
     options.splits = std::atoi(argv[11]);
+    if (options.splits > 0) options.reduction = parse_reduction(argv[12]).value();
     const Result<Plan> plan = sluice::plan(gpu_tests::problem_for(kernel, gemm_case), find_device("h10").value(), options);
     if (!plan) return std::printf("no plan: %s\n", plan.error().message.c_str()), 2;
     test::PlacedOperands operands(plan->problem, gemm_case, 1);
-    for (int seed = 0; seed < std::atoi(argv[12]); ++seed) {
+    for (int seed = 0; seed < std::atoi(argv[14]); ++seed) {
       constexpr std::array kAll = {Asynchrony::lazy, Asynchrony::mixed, Asynchrony::eager};
       operands.poison();
       const Status status =

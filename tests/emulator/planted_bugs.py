@@ -2,18 +2,22 @@
 import dataclasses
 
 # What SLUICE_KERNEL gets in core/kernel_list.def, the kernel's name, and a problem that fills its ring several times over:
-# m, n, k, batch, type of D, beta, offset of D in elements, scheduler, claim, pieces of a tile (0: not split-K).
+# m, n, k, batch, type of D, beta, offset of D in elements, scheduler, claim, pieces of a tile (0: not split-K), how they meet, constant
+# operands (none, a, b or both).
 KERNELS = {
-    "plain": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0"),
-    "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1 data-parallel fixed 0"),
-    "one_tile": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 200 1 bf16 0 0 one-tile-per-cta fixed 0"),
-    "cluster": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0"),
-    "pingpong": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 296 520 1 bf16 0 0 data-parallel fixed 0"),
-    "threads": ("cooperative, columns_of_b, threads, 64, 64, 64, 1, 1, 1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign", "150 136 600 1 bf16 0 0 data-parallel fixed 0"),
-    "two_consumers": ("cooperative, rows_of_a, tma, 128, 128, 64, 2, 1, 1", "bf16_rc_coop_128x128x64_c2x1", "300 264 520 1 fp32 0 0 data-parallel fixed 0"),
-    "pieces": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "120 184 1000 1 bf16 0 0 split-k fixed 4"),
-    "ranges": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 200 300 1 bf16 0 0 stream-k ticket 0"),
-    "tickets": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 328 200 1 bf16 0 0 data-parallel ticket 0"),
+    "plain": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
+    "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1 data-parallel fixed 0 workspace none"),
+    "one_tile": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 200 1 bf16 0 0 one-tile-per-cta fixed 0 workspace none"),
+    "cluster": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
+    "pingpong": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 296 520 1 bf16 0 0 data-parallel fixed 0 workspace none"),
+    "threads": ("cooperative, columns_of_b, threads, 64, 64, 64, 1, 1, 1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign", "150 136 600 1 bf16 0 0 data-parallel fixed 0 workspace none"),
+    "two_consumers": ("cooperative, rows_of_a, tma, 128, 128, 64, 2, 1, 1", "bf16_rc_coop_128x128x64_c2x1", "300 264 520 1 fp32 0 0 data-parallel fixed 0 workspace none"),
+    "pieces": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "120 184 1000 1 bf16 0 0 split-k fixed 4 workspace none"),
+    "ranges": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 200 300 1 bf16 0 0 stream-k ticket 0 workspace none"),
+    "tickets": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 328 200 1 bf16 0 0 data-parallel ticket 0 workspace none"),
+    "constant": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace b"),
+    "slices": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 1000 1 bf16 0 0 split-k fixed 8 separate none"),
+    "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none"),
 }
 
 PIPELINE = "kernel/pipeline.cuh"
@@ -26,6 +30,8 @@ STORE = "kernel/epilogue/store_tile.cuh"
 WORK = "kernel/work_ring.cuh"
 TICKETS = "kernel/tickets.cuh"
 PARTIAL_SUMS = "kernel/reduction/partial_sums.cuh"
+SEPARATE_SUMS = "kernel/reduction/separate_sums.cuh"
+CLUSTER_SUMS = "kernel/reduction/cluster_sums.cuh"
 
 
 @dataclasses.dataclass
@@ -46,15 +52,15 @@ def deadlock(*who):
 
 
 BUGS = [
-    Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring.wait_empty(at);\n", "")],
+    Bug("no_wait_for_an_empty_stage", "plain", TMA, [("    ring.wait_empty(at);\n", "")],
         rf"producer warp 0 .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
     Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring.wait_full(at);\n", "")],
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads (what a copy is still filling: no wait for its full barrier lies between"
         rf".*copy started by .*producer warp 0 at .*{at(TMA)}|shared memory that nobody has written)"),
-    Bug("too_few_bytes_expected", "plain", TMA, [("Ring::kLayout.stage_bytes);", "operand_bytes_p(config));")],
+    Bug("too_few_bytes_expected", "plain", TMA, [("params.stage_bytes);", "operand_bytes_p(config));")],
         rf"ends a phase of full\[\d+\] while \d+ more copies that it counts are under way: fewer bytes were expected than they bring|"
         rf"\d+ bytes more than were expected to full\[\d+\]|\d+ more bytes have come than were expected"),
-    Bug("too_many_bytes_expected", "plain", TMA, [("Ring::kLayout.stage_bytes);", "Ring::kLayout.stage_bytes + 16);")],
+    Bug("too_many_bytes_expected", "plain", TMA, [("params.stage_bytes);", "params.stage_bytes + 16);")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 1 of 1 arrivals and 16 bytes to come")),
     Bug("waits_for_the_wrong_phase", "plain", PIPELINE, [("at.parity ^ 1)", "at.parity)")],
         deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for the end of a phase of parity 0 of empty\[0\], in its phase 0",
@@ -108,7 +114,7 @@ BUGS = [
                  r"at work tile \(m \d, n \d, group 0, k-tiles 0 to 8\)")),
     Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block, k_tiles, [&]", "first_block, k_tiles - 1, [&]")],
         deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for [^\n]* empty\[\d+\]") + r"|wrong result: .*outside the bound"),
-    Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("first_p, k_tile * config.tile_k, batch_p", "first_p, (k_tile ^ 1) * config.tile_k, batch_p")],
+    Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("first_k = k_tile * config.tile_k", "first_k = (k_tile ^ (operand == Operand::p)) * config.tile_k")],
         r"wrong result: "),
     Bug("wrong_multicast_mask", "cluster", TMA, [("kWholeCluster = (1u << sharers) - 1", "kWholeCluster = 1u << (sharers - 1)")],
         deadlock(rf"CTA 0 consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 1 of 1 arrivals and \d+ bytes to come")
@@ -203,4 +209,40 @@ BUGS = [
     Bug("tickets_drawn_before_the_predecessor_has_finished", "ranges", KERNEL,
         [("    } else {\n      arch::wait_for_predecessor();\n      SLUICE_NO_UNROLL", "    } else {\n      SLUICE_NO_UNROLL")],
         rf"dispatcher warp 3 .*{at(TICKETS)} writes workspace before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("fetched_early_without_being_constant", "constant", TMA,
+        [("      if (params.p.constant) load_slice<Operand::p>", "      load_slice<Operand::p>")],
+        rf"producer warp 0 .*{at(TMA)} reads A before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("constant_operand_fetched_twice", "constant", TMA, [("if (ahead <= 0 || !params.q.constant) ", "")],
+        rf"producer warp 0 .*{at(TMA)} starts a copy that overwrites what another is still writing|bytes (more )?than were expected|"
+        r"more bytes have come than were expected|fewer bytes were expected than they bring"),
+    Bug("rest_of_early_stages_not_fetched", "constant", TMA, [("if (ahead <= 0 || !params.p.constant) ", "if (ahead <= 0) ")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 1 of 1 arrivals and 16384 bytes to come")),
+    Bug("slice_counted_without_release", "slices", SEPARATE_SUMS, [("atomic_add_acq_rel(word, kCame)", "atomic_add_relaxed(word, kCame)")],
+        rf"consumer 0 .*{at(SEPARATE_SUMS)} reads what "),
+    Bug("slice_counted_before_all_have_written", "slices", SEPARATE_SUMS,
+        [("    sync_warpgroup();  // what all threads have written is published by the one that counts\n", "")],
+        rf"consumer 0 .*{at(SEPARATE_SUMS)} reads what "),
+    Bug("slices_added_before_all_have_come", "slices", SEPARATE_SUMS,
+        [("if (came(arch::load_acquire(word)) == tile_.peers) return", "if (came(arch::load_acquire(word)) > 0) return")],
+        rf"consumer 0 .*{at(SEPARATE_SUMS)} (reads what |overwrites what another is still reading)|wrong result: "),
+    Bug("abandoned_slices_not_finished", "slices", SEPARATE_SUMS, [("return 1u << slice | before >> 16;", "return 1u << slice;")],
+        r"wrong result: "),
+    Bug("abandoned_by_nobody", "slices", SEPARATE_SUMS, [("leave(word, abandoned(slice)) ==", "leave(word, 0) ==")], r"wrong result: "),
+    Bug("word_cleared_too_early", "slices", SEPARATE_SUMS, [("went(before) + 1 == tile_.peers", "went(before) + 2 == tile_.peers")],
+        r"flag \d+ of the workspace is not cleared when the kernel ends"),
+    Bug("word_not_cleared", "slices", SEPARATE_SUMS, [("    if (went(before) + 1 == tile_.peers) arch::store_relaxed(word, 0);\n", "")],
+        r"flag \d+ of the workspace is not cleared when the kernel ends"),
+    Bug("verdict_read_before_it_is_there", "slices", SEPARATE_SUMS,
+        [("    sync_warpgroup();\n    std::uint32_t verdict[4];", "    std::uint32_t verdict[4];")],
+        rf"consumer 0 .*{at(SEPARATE_SUMS)} reads (shared memory that nobody has written|what another thread is writing)"),
+    Bug("pushed_before_all_are_ready", "meeting", CLUSTER_SUMS, [("    arch::barrier_wait(ready_, 0);\n", "")],
+        rf"consumer [01] .*{at(CLUSTER_SUMS)} starts a copy that overwrites what another is still reading|more bytes have come than were expected"),
+    Bug("one_cta_too_many_expected_to_push", "meeting", CLUSTER_SUMS, [("bytes = (splits - 1) * (mine", "bytes = splits * (mine")],
+        deadlock(rf"CTA [01] consumer [01] warp \d at [^\n]*{at(CLUSTER_SUMS)} waits for [^\n]*cluster sums\[[12]\], in its phase 0 with 1 of 1 arrivals")),
+    Bug("added_before_the_others_have_pushed", "meeting", CLUSTER_SUMS, [("      arch::barrier_wait(full_, 0);\n", "")],
+        rf"consumer [01] .*{at(CLUSTER_SUMS)} reads (what a copy is still filling|shared memory that nobody has written)"),
+    Bug("ready_told_to_a_cta_that_may_not_have_begun", "meeting", CLUSTER_SUMS, [("    arch::cluster_wait();\n", "")],
+        r"without knowing that it is initialised: no barrier of the CTA or cluster lies between|uses a barrier that was never initialised"),
+    Bug("ready_told_to_one_cta_too_few", "meeting", CLUSTER_SUMS, [("if (thread < splits) arch", "if (thread + 1 < splits) arch")],
+        deadlock(rf"CTA 1 consumer 0 warp 4 at [^\n]*{at(CLUSTER_SUMS)} waits for [^\n]*cluster ready\[0\], in its phase 0 with 0 of 4 arrivals")),
 ]

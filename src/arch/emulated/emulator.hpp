@@ -37,6 +37,8 @@ struct Launch {
   int threads_per_cta = 128;
   int shared_memory_bytes = 0;
   std::vector<GlobalBuffer> buffers;
+  // wgmma may multiply shared memory that nobody has written, where boxes are narrower than a tile: NaN, which shows wherever it is stored.
+  bool multiplies_unwritten = false;
   std::function<void(double done)> progress;  // called when a cluster has finished
 };
 

@@ -186,7 +186,8 @@ void check_operand(Warpgroup& group, std::uint64_t descriptor, Major major, int 
     const std::size_t offset = address - kSharedWindow;
     for (int w = 0; w < 4; ++w) {
       const Clock& clock = cta.warps[flat(group.number, 4, w)].clock;
-      report(cta.shadow.check_read(clock, false, offset, kPacketBytes, true), "starts a wgmma that ", address, at);
+      report(cta.shadow.check_read(clock, false, offset, kPacketBytes, !m.launch().multiplies_unwritten), "starts a wgmma that ", address,
+             at);
     }
     cta.shadow.note_read(me.warp->clock, who, offset, kPacketBytes);
   }

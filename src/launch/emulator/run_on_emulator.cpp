@@ -111,6 +111,7 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
                           .threads_per_cta = threads_per_cta(plan.kernel),
                           .shared_memory_bytes = plan.shared_memory_bytes,
                           .buffers = buffers(plan.problem, arguments),
+                          .multiplies_unwritten = params->mainloop.stage_bytes < stage_bytes(plan.kernel),
                           .progress = progress};
   if (!workspace.empty())
     launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});

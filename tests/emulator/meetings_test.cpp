@@ -1,0 +1,176 @@
+// Pieces that meet in slices (Reduction::separate) or in a cluster (Reduction::cluster): however few of them run at once, nobody waits
+// for ever, and D has the same bits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "placed_operands.hpp"
+
+namespace sluice::test {
+namespace {
+
+using gpu_tests::CPlace;
+using gpu_tests::GemmCase;
+
+constexpr std::array kAsynchronies = {Asynchrony::eager, Asynchrony::lazy, Asynchrony::mixed};
+constexpr int kSeedsEach = 3;
+
+// One consumer warpgroup and two, either operand on wgmma's 64-row side, tiles of one packet a thread, of a part of a chunk, of two blocks
+// a warpgroup, half rings.
+constexpr std::array kKernels = {"bf16_rc_coop_64x96x128_c1x1",       "bf16_rc_coop_64x40x256_c1x1",
+                                 "bf16_rc_coop_128x128x64_c1x1",      "bf16_rc_coop_128x56x128_c1x1",
+                                 "bf16_rc_coop_256x144x64_c1x1",      "bf16_rc_coop_8x64x256_c1x1_swap",
+                                 "bf16_rc_coop_16x128x128_c1x1_swap", "bf16_rc_coop_16x64x128_c1x1_x2_swap"};
+
+// Of which the last row of tiles has `rows` rows, and the last column of them eight columns less than it could.
+struct Shape {
+  int tiles_m, tiles_n, k_tiles, rows;
+};
+struct Meeting {
+  Reduction reduction;
+  int splits;
+  Shape shape;
+};
+constexpr std::array kMeetings = {
+    Meeting{Reduction::separate, 2, {2, 1, 5, 3}},  Meeting{Reduction::separate, 3, {1, 2, 3, 7}},
+    Meeting{Reduction::separate, 8, {1, 1, 11, 5}}, Meeting{Reduction::separate, 20, {1, 1, 23, 1}},
+    Meeting{Reduction::cluster, 2, {1, 2, 3, 3}},   Meeting{Reduction::cluster, 4, {2, 1, 6, 7}},
+    Meeting{Reduction::cluster, 8, {1, 1, 9, 8}},
+};
+
+GemmCase case_of(const Meeting& meeting, const KernelConfig& kernel, int index) {
+  GemmCase c{.what = std::string(to_string(meeting.reduction)) + " of " + std::to_string(meeting.splits)};
+  const Shape& shape = meeting.shape;
+  c.problem.m = (shape.tiles_m - 1) * kernel.tile_m + shape.rows;
+  c.problem.n = shape.tiles_n * kernel.tile_n - (index % 2 == 0 ? 8 : 3);  // stored by the copy engine, or element by element
+  c.problem.k = shape.k_tiles * kernel.tile_k - 8 * (index % 3);
+  c.problem.type_d = std::array{DataType::bf16, DataType::fp32, DataType::fp16}[static_cast<std::size_t>(index / 2 % 3)];
+  c.options = {.scheduler = SchedulerKind::split_k, .reduction = meeting.reduction, .splits = meeting.splits};
+  if (index % 4 == 1) c.problem.epilogue = {.bias = Bias::per_row};
+  if (index % 4 == 3) {
+    c.problem.epilogue = {.alpha = 0.5f, .beta = 1.5f, .bias = Bias::per_column};
+    c.c = CPlace::is_d;
+  }
+  c.problem.constant_a = index % 3 == 1;
+  c.problem.constant_b = index % 3 != 2;
+  return c;
+}
+
+DeviceSpec device_of_24_sms() {
+  DeviceSpec device = find_device("h10").value();
+  device.sm_count = 24;
+  device.clusters_of_2 = 12;
+  return device;
+}
+
+struct Met {
+  GemmCase gemm_case;
+  Plan plan;
+};
+
+// All meetings that a kernel of the list can hold.
+std::vector<Met> all_meetings() {
+  std::vector<Met> all;
+  int index = 0;
+  for (const char* kernel_name : kKernels)
+    for (const KernelConfig& kernel : kernel_list()) {
+      if (name(kernel) != kernel_name) continue;
+      for (const Meeting& meeting : kMeetings) {
+        GemmCase c = case_of(meeting, kernel, index++);
+        PlanOptions options = c.options;
+        options.kernel_name = kernel_name;
+        options.keep_candidates = false;
+        Result<Plan> plan = sluice::plan(gpu_tests::problem_for(kernel, c), device_of_24_sms(), options);
+        if (plan) all.push_back({.gemm_case = std::move(c), .plan = std::move(*plan)});
+      }
+    }
+  return all;
+}
+const std::vector<Met>& meetings() {
+  static const std::vector<Met> all = all_meetings();
+  return all;
+}
+
+class EveryMeeting : public testing::TestWithParam<int> {
+ protected:
+  static const Met& met() { return meetings()[static_cast<std::size_t>(GetParam())]; }
+};
+
+TEST_P(EveryMeeting, EndsWithTheSameBitsHoweverManyRunAtOnce) {
+  const auto& [gemm_case, plan] = met();
+  const bool in_cluster = plan.scheduler.reduction == Reduction::cluster;
+  const int clusters = plan.grid_ctas / (in_cluster ? plan.scheduler.splits : 1);
+  PlacedOperands operands(plan.problem, gemm_case, static_cast<std::uint64_t>(GetParam()));
+  std::vector<unsigned char> first;
+  // All at once, so that in the first run the pieces that come last find one another; then so few that most have to go before.
+  for (const int resident : std::set<int, std::greater<>>{clusters, (clusters + 1) / 2, std::min(2, clusters), 1})
+    for (int i = 0; i < kSeedsEach; ++i) {
+      const EmulatorOptions options{.seed = static_cast<std::uint64_t>(GetParam() * 1000 + resident * 10 + i),
+                                    .asynchrony = kAsynchronies[static_cast<std::size_t>(i) % kAsynchronies.size()],
+                                    .resident_clusters = resident};
+      operands.poison();
+      const Status status = run_on_emulator(plan, operands.arguments(), options);
+      const std::string where = describe(plan.problem) + ", " + std::to_string(resident) + " of " + std::to_string(clusters) +
+                                " resident, seed " + std::to_string(options.seed) + ", " + to_string(options.asynchrony) + ": ";
+      ASSERT_TRUE(status.ok()) << where << status.error().message;
+      if (first.empty()) {
+        ASSERT_EQ(operands.judge(), "") << where;
+        first = operands.d_bytes();
+      }
+      ASSERT_EQ(operands.d_bytes(), first) << where << "other bits";
+    }
+}
+
+std::string title(const testing::TestParamInfo<int>& info) {
+  const Plan& plan = meetings()[static_cast<std::size_t>(info.param)].plan;
+  return name(plan.kernel) + '_' + to_string(plan.scheduler.reduction) + '_' + std::to_string(plan.scheduler.splits);
+}
+
+INSTANTIATE_TEST_SUITE_P(Small, EveryMeeting, testing::Range(0, static_cast<int>(meetings().size())), title);
+
+TEST(Meetings, AreHeldByEveryKernelNamedHere) {
+  std::set<std::string> separate, cluster;
+  std::set<std::tuple<Reduction, int>> ways;
+  for (const auto& [gemm_case, plan] : meetings()) {
+    (plan.scheduler.reduction == Reduction::separate ? separate : cluster).insert(name(plan.kernel));
+    ways.insert({plan.scheduler.reduction, plan.scheduler.splits});
+    EXPECT_EQ(plan.workspace_bytes > 0, plan.scheduler.reduction == Reduction::separate);
+  }
+  for (const char* kernel_name : kKernels) {
+    EXPECT_TRUE(cluster.contains(kernel_name)) << kernel_name;
+    // More than 128 accumulators a thread leave no registers for slices.
+    EXPECT_EQ(separate.contains(kernel_name), std::string(kernel_name) != "bf16_rc_coop_256x144x64_c1x1") << kernel_name;
+  }
+  EXPECT_EQ(ways.size(), kMeetings.size());
+}
+
+// A plan put together by hand is refused before the kernel, which would do something else, begins.
+TEST(Meetings, AreRefusedToKernelsThatCannot) {
+  const auto refused = [](Plan plan, Reduction wanted, const std::string& piece) {
+    plan.scheduler.reduction = wanted;
+    plan.workspace_bytes = std::size_t{1} << 24;
+    const GemmCase gemm_case{.what = "refused"};
+    PlacedOperands operands(plan.problem, gemm_case, 1);
+    const Status status = run_on_emulator(plan, operands.arguments());
+    ASSERT_FALSE(status.ok()) << piece;
+    EXPECT_EQ(status.error().code, ErrorCode::unsupported);
+    EXPECT_NE(status.error().message.find(piece), std::string::npos) << status.error().message;
+  };
+  const auto planned = [](const char* kernel, Reduction reduction) {
+    return plan(*validate({.m = 64, .n = 64, .k = 512}), device_of_24_sms(),
+                {.scheduler = SchedulerKind::split_k, .reduction = reduction, .splits = 2, .kernel_name = kernel, .keep_candidates = false})
+        .value();
+  };
+  refused(planned("bf16_rc_coop_256x144x64_c1x1", Reduction::cluster), Reduction::separate,
+          "meet in slices, which those of bf16_rc_coop_256x144x64_c1x1 cannot; plan again");
+  refused(planned("bf16_rc_coop_64x64x64_c1x1_swap_anyalign", Reduction::workspace), Reduction::cluster,
+          "meet in a cluster, which those of bf16_rc_coop_64x64x64_c1x1_swap_anyalign cannot; plan again");
+}
+
+}  // namespace
+}  // namespace sluice::test
