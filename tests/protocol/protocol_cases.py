@@ -109,3 +109,29 @@ BUGS = [
     # Launches.
     Bug("STARTS_BEFORE_THE_PREDECESSOR_HAS_ENDED", split_k("ticket", 2, 2, 2, overlap=True), rf"{FINISHED}|{WRONG_SUMS}|\(counter==0\)|{FLAG_LEFT}"),
 ]
+
+
+@dataclasses.dataclass(frozen=True)
+class SliceBug:
+    name: str  # a #define of slices.pml
+    error: str
+    resident: int = 0  # 0: any number
+
+
+# How many pieces at most, and launches. A launch begins with what an empty workspace has, as the check at its end says; so one is enough
+# where two would be too many states.
+SLICES = [(3, 2), (4, 1)]
+WORD_LEFT = r"assertion violated \(+came==0"
+ADDED_TOO_EARLY = r"assertion violated \(sums\["
+
+SLICE_BUGS = [
+    SliceBug("WAITS_FOR_EVER", STANDS_STILL, resident=1),
+    SliceBug("WAITS_FOR_EVER", STANDS_STILL, resident=2),
+    SliceBug("WORD_CLEARED_TOO_EARLY", rf"{WORD_LEFT}|{FINISHED}"),
+    SliceBug("WORD_NOT_CLEARED", WORD_LEFT),
+    SliceBug("ABANDONED_SLICES_NOT_FINISHED", FINISHED),
+    SliceBug("ABANDONED_SLICES_READ_LATER", FINISHED),
+    SliceBug("ABANDONED_IN_TWO_STEPS", FINISHED),
+    SliceBug("GOES_WITHOUT_A_LOOK", FINISHED),
+    SliceBug("COUNT_OVERTAKES_SUMS", ADDED_TOO_EARLY),
+]

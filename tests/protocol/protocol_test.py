@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from protocol_cases import BUGS, CASES, FIXED_SPLIT_K, LAUNCHES
+from protocol_cases import BUGS, CASES, FIXED_SPLIT_K, LAUNCHES, SLICE_BUGS, SLICES
 
 HERE = pathlib.Path(__file__).parent
 TABLE, SPIN, CC = sys.argv[1:4] if len(sys.argv) > 3 else ("", "", "")
@@ -68,11 +68,20 @@ def tables(cases):
 
 def search(cases, *defines, optimise="-O2", most_steps=MOST_STEPS):
     """What the checker says about the model of these cases."""
+    return check("pieces.pml", defines, optimise, most_steps, tables(cases))
+
+
+def search_slices(most_pieces, launches, *defines, optimise="-O2"):
+    """The same of pieces that meet in slices."""
+    return check("slices.pml", [f"MOST_PIECES={most_pieces}", f"LAUNCHES={launches}", *defines], optimise)
+
+
+def check(model, defines, optimise, most_steps=MOST_STEPS, schedules=""):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        shutil.copy(HERE / "pieces.pml", folder)
-        (folder / "schedules.pml").write_text(tables(cases))
-        command([SPIN, *(f"-D{define}" for define in defines), "-a", "pieces.pml"], folder)
+        shutil.copy(HERE / model, folder)
+        (folder / "schedules.pml").write_text(schedules)
+        command([SPIN, *(f"-D{define}" for define in defines), "-a", model], folder)
         command([CC, optimise, "-w", "-DSAFETY", "-DVECTORSZ=4096", f"-DMEMLIM={MOST_MIB}", "-o", "pan", "pan.c"], folder)
         return command(["./pan", f"-m{most_steps}"], folder)
 
@@ -117,6 +126,16 @@ class Protocol(unittest.TestCase):
         # Consumers wait for more work when all is done; everything else must have happened.
         self.assertEqual([line for _, line in never or [] if '"-end-"' not in line], [])
 
+    def test_every_order_of_slices_is_right(self):
+        for most_pieces, launches in SLICES:
+            with self.subTest(pieces=most_pieces, launches=launches):
+                report = search_slices(most_pieces, launches)
+                self.assertIsNone(cut_short(report), report)
+                self.assertIn("errors: 0\n", report)
+                self.assertEqual(errors(report), [], report)
+                self.assertEqual(unreached(report), set())
+                print("slices of", most_pieces, "pieces", re.search(r"(\S+) states, stored", report).group(1), "states", flush=True)
+
     def test_only_permitted_schedules_are_said_to_be_right(self):
         for cases in GROUPS.values():
             for case in cases:
@@ -147,6 +166,15 @@ def planted(bug):
     return test
 
 
+def planted_in_slices(bug):
+    def test(self):
+        defines = [bug.name] + [f"RESIDENT={bug.resident}"] * bool(bug.resident)
+        found = errors(search_slices(3, 2, *defines, optimise="-O0"))
+        self.assertEqual(len(found), 1, "not found")
+        self.assertRegex(found[0], bug.error)
+    return test
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 3 and not shutil.which(SPIN):
         sys.exit(f"protocol: no model checker at '{SPIN}'; install Debian's package spin (scripts/setup.sh test does), and configure again")
@@ -157,4 +185,6 @@ if __name__ == "__main__":
               "two consumers": [c for c in everything if c.consumers == 2]}
     for number, each in enumerate(BUGS):
         setattr(Protocol, f"test_bug_{number:02}_{each.name.lower() or 'dealt_to_the_wrong_number'}", planted(each))
+    for number, each in enumerate(SLICE_BUGS):
+        setattr(Protocol, f"test_slice_bug_{number:02}_{each.name.lower()}", planted_in_slices(each))
     unittest.main(argv=sys.argv[:1], verbosity=2)
