@@ -8,7 +8,8 @@
 byte pieces, slices, resident;
 bool overlap; /* CTAs of the next launch start before the last of this one has ended */
 
-/* The word, whose parts change together: how many pieces have come, how many have gone again, whose slices are left to the last one. */
+/* The word, whose parts change together: how many pieces have come, how many of those that waited have gone on, whose slices are left to the
+ * last one. */
 byte came, went, abandoned;
 
 byte sums[MOST_PIECES];     /* the launch that has left them, counted from 1 */
@@ -18,26 +19,21 @@ byte starting, next_piece; /* the launch whose CTAs start, and which of them is 
 byte launch;               /* the launch at work: all before it are over */
 byte ended;                /* CTAs of it that are */
 
-#ifdef WORD_CLEARED_TOO_EARLY
-#define LAST_TO_GO (pieces - 1)
-#else
-#define LAST_TO_GO pieces
-#endif
-
-/* leave(): one atomic addition, then, by whoever goes last, a store. */
-inline leave(more) {
-#ifdef ABANDONED_IN_TWO_STEPS
+inline give_up() {
+#if defined(ABANDONED_IN_TWO_STEPS)
   before = came;
-  atomic { went++; abandoned = abandoned | (more); last = (went == LAST_TO_GO) }
+  atomic { went++; abandoned = abandoned | slice };
+#elif defined(NOT_COUNTED_WHEN_IT_GIVES_UP)
+  atomic { before = came; abandoned = abandoned | slice };
 #else
-  atomic { before = came; went++; abandoned = abandoned | (more); last = (went == LAST_TO_GO) }
+  atomic { before = came; went++; abandoned = abandoned | slice };
 #endif
-#ifndef WORD_NOT_CLEARED
   if
-  :: last -> d_step { came = 0; went = 0; abandoned = 0; last = 0 }
+#ifndef GOES_WITHOUT_A_LOOK
+  :: before == pieces -> mine = slice
+#endif
   :: else
   fi
-#endif
 }
 
 inline add_up() {
@@ -85,30 +81,37 @@ proctype Place() {
      d_step { launch == of_launch -> sums[piece] = launch + 1; before = came; mine = abandoned; came++; piece = 0; of_launch = 0 }
 #endif
      if
-     :: before + slices < pieces -> mine = 0; leave(0) /* those who come later will do */
+     :: before + slices < pieces -> mine = 0 /* those who come later will do */
      :: before + slices >= pieces && before + 1 < pieces ->
         slice = 1 << (before + slices - pieces); mine = 0;
         if
-        :: came == pieces -> mine = slice; leave(0)
+        :: came == pieces -> went++; mine = slice
 #ifndef WAITS_FOR_EVER
         :: true -> /* has looked often enough */
-           leave(slice);
-#ifndef GOES_WITHOUT_A_LOOK
-           if
-           :: before == pieces -> mine = slice
-           :: else
-           fi
-#endif
+           give_up()
 #endif
         fi
      :: before + 1 == pieces ->
 #ifdef ABANDONED_SLICES_NOT_FINISHED
         mine = 0;
 #endif
-        mine = mine | (1 << (slices - 1)); before = 0;
-        leave(0)
+        mine = mine | (1 << (slices - 1));
+        last = 1
      fi;
      add_up();
+     if
+     :: last ->
+#ifndef WORD_CLEARED_TOO_EARLY
+        went + 1 == slices;
+#endif
+        d_step {
+          last = 0;
+#ifndef WORD_NOT_CLEARED
+          came = 0; went = 0; abandoned = 0
+#endif
+        }
+     :: else
+     fi;
      d_step {
        ended++;
        if
