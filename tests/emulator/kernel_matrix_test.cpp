@@ -113,10 +113,6 @@ void add_pieces(std::vector<GemmCase>& cases, const KernelConfig& kernel, int in
 
 // Pieces that meet in slices and in a cluster.
 void add_meetings(std::vector<GemmCase>& cases, const KernelConfig& kernel, int index) {
-  const bool can = resources(kernel).joins_pieces && kernel.schedule == KernelSchedule::cooperative && cluster_size(kernel) == 1 &&
-                   kernel.load == LoadPath::tma;
-  if (!can) return;
-  const int accumulators = kernel.tile_m * kernel.tile_n / (resources(kernel).threads - 128);
   const auto add = [&](Reduction reduction, int splits, std::int64_t m, std::int64_t n) {
     GemmCase c = sized(std::string("pieces in ") + to_string(reduction), m, n, 5 * kernel.tile_k - 8);
     c.options = {.scheduler = SchedulerKind::split_k, .reduction = reduction, .splits = splits};
@@ -125,8 +121,8 @@ void add_meetings(std::vector<GemmCase>& cases, const KernelConfig& kernel, int 
     c.exactness = kExact;
     cases.push_back(std::move(c));
   };
-  if (accumulators <= 128) add(Reduction::separate, 2 + index % 3, kernel.tile_m + 1, kernel.tile_n);
-  add(Reduction::cluster, 2, kernel.tile_m - 1, kernel.tile_n + 8);
+  if (gpu_tests::meets_in_slices(kernel)) add(Reduction::separate, 2 + index % 3, kernel.tile_m + 1, kernel.tile_n);
+  if (gpu_tests::meets_in_cluster(kernel)) add(Reduction::cluster, 2, kernel.tile_m - 1, kernel.tile_n + 8);
 }
 
 // Operands fetched before the kernel before has ended, shorter and longer than the ring of stages: the emulator refuses whatever else is.

@@ -36,6 +36,8 @@ Plan plan_for(const Way& way, const KernelConfig& kernel, gpu_tests::GemmCase& g
   gemm_case.problem.m = way.clusters_m * kernel.tile_m * kernel.cluster_m - 3;
   gemm_case.problem.n = way.clusters_n * kernel.tile_n * kernel.cluster_n - 8;
   gemm_case.problem.k = way.k_tiles * kernel.tile_k - 8;
+  gemm_case.problem.constant_a = way.k_tiles % 2 == 1;  // fetched early, as far as the first item goes
+  gemm_case.problem.constant_b = way.claim == WorkClaim::fixed;
   DeviceSpec device = find_device("h10").value();
   device.sm_count = 2 * kPlaces;
   device.clusters_of_2 = kPlaces;
