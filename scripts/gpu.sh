@@ -78,7 +78,8 @@ check() {
   run check-kernels 60 24 "$tests" '--gtest_filter=KernelList/EveryKernel.IsRight/*'
   run check-replays 60 6 "$tests" '--gtest_filter=KernelList/EveryKernel.GivesTheSameBits*'
   run check-emulator 120 6 "$tests" '--gtest_filter=KernelList/EmulatorAgrees*'
-  run check-others 60 12 "$tests" '--gtest_filter=-KernelList/*'
+  run check-coresident 180 50 "$tests" '--gtest_filter=CoResident.*:BatchInvariance.*:Constants.*'
+  run check-others 60 12 "$tests" '--gtest_filter=-KernelList/*:CoResident.*:BatchInvariance.*:Constants.*'
 }
 
 sanitize() {

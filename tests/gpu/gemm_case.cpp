@@ -98,6 +98,49 @@ void add_pieces(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
   }
 }
 
+// Pieces that meet in slices and in a cluster: fewer and more of them than the tile has parts.
+void add_meetings(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
+  const auto add = [&](Reduction reduction, int splits, std::int64_t m, std::int64_t n, std::int64_t k) {
+    GemmCase c = sized(std::to_string(splits) + " pieces by " + to_string(reduction), m, n, k);
+    c.options = {.scheduler = SchedulerKind::split_k, .reduction = reduction, .splits = splits};
+    const int turns = static_cast<int>(cases.size());
+    c.problem.type_d = turn(turns);
+    c.exactness = turns % 2 == 0 ? bench::Exactness::exact : bench::Exactness::bounded;
+    if (turns % 4 == 3) c.problem.epilogue.bias = Bias::per_column;
+    if (turns % 4 == 2) {
+      c.problem.epilogue.beta = 1;
+      c.c = CPlace::is_d;
+    }
+    cases.push_back(std::move(c));
+  };
+  const std::int64_t tm = kernel.tile_m, tn = kernel.tile_n;
+  if (meets_in_slices(kernel)) {
+    for (const int splits : {2, 3, 8}) add(Reduction::separate, splits, tm + 1, 2 * tn + 8, 2056);
+    add(Reduction::separate, 20, tm / 2 + 1, 3 * tn - 3, 20 * kernel.tile_k - 8);
+    add(Reduction::separate, 100, 1, 2 * tn, 100 * kernel.tile_k);  // more CTAs than SMs
+  }
+  if (meets_in_cluster(kernel))
+    for (const int splits : {2, 4, 8}) {
+      add(Reduction::cluster, splits, 2 * tm - 1, 3 * tn + 8, 2056);
+      add(Reduction::cluster, splits, 3, 9 * tn - 5, 8 * kernel.tile_k);
+    }
+}
+
+// Operands fetched before the kernel before this one has ended.
+void add_constants(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
+  const std::int64_t cm = kernel.tile_m * kernel.cluster_m, cn = kernel.tile_n * kernel.cluster_n;
+  for (const auto& [constant_a, constant_b] : {std::pair{true, false}, {false, true}, {true, true}})
+    for (const std::int64_t k : {72, 2056}) {
+      GemmCase c = sized("constant operands", cm + 1, cn * 13 / kernel.cluster_m + 8, k);
+      c.problem.constant_a = constant_a;
+      c.problem.constant_b = constant_b;
+      c.problem.batch = constant_a && constant_b ? 3 : 1;
+      c.gap_b_elems = constant_a && k == 72 ? -1 : 0;
+      c.exactness = bench::Exactness::exact;
+      cases.push_back(c);
+    }
+}
+
 void add_epilogues(std::vector<GemmCase>& cases) {
   int count = 0;
   const auto add = [&](const char* what, const Epilogue& epilogue, CPlace c, bench::Exactness exactness) {
@@ -238,6 +281,12 @@ std::vector<GemmCase> small_cases(const KernelConfig& kernel) {
   cases.push_back(epilogue);
   GemmCase aligned = sized("stored by the copy engine", 2 * tm, 2 * tn, 192);
   cases.push_back(aligned);
+  GemmCase meeting = sized("pieces that meet", tm / 2 + 1, tn + 8, 4 * kernel.tile_k);
+  meeting.options = {.scheduler = SchedulerKind::split_k, .reduction = Reduction::separate, .splits = 4};
+  meeting.problem.constant_b = true;
+  if (meets_in_slices(kernel)) cases.push_back(meeting);
+  meeting.options.reduction = Reduction::cluster;
+  if (meets_in_cluster(kernel)) cases.push_back(meeting);
   if (kernel.load == LoadPath::threads) {
     GemmCase odd = sized("unaligned", 65, 67, 69);
     odd.offset_a_elems = odd.offset_b_elems = odd.offset_d_elems = 1;
@@ -273,12 +322,23 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   return p;
 }
 
+bool meets_in_cluster(const KernelConfig& kernel) {
+  return resources(kernel).joins_pieces && kernel.schedule == KernelSchedule::cooperative && cluster_size(kernel) == 1 &&
+         kernel.load == LoadPath::tma;
+}
+bool meets_in_slices(const KernelConfig& kernel) {
+  constexpr int kProducers = 128, kMostAccumulators = 128;
+  return meets_in_cluster(kernel) && kernel.tile_m * kernel.tile_n / (resources(kernel).threads - kProducers) <= kMostAccumulators;
+}
+
 std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bool small) {
   if (small) return small_cases(kernel);
   std::vector<GemmCase> cases;
   add_edges(cases, kernel_index);
   add_tiles(cases, kernel);
   add_pieces(cases, kernel);
+  add_meetings(cases, kernel);
+  add_constants(cases, kernel);
   add_epilogues(cases);
   add_nothing_to_multiply(cases);
   add_batches(cases);

@@ -33,6 +33,10 @@ struct GemmCase {
 // The problem with everything filled in that depends on the kernel.
 GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& gemm_case);
 
+// Whether pieces of the kernel can meet in a cluster or in slices, in the words of the public interface.
+bool meets_in_cluster(const KernelConfig& kernel);
+bool meets_in_slices(const KernelConfig& kernel);
+
 // `small`: a few cases, none above a few hundred in any size, for compute-sanitizer.
 std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bool small);
 

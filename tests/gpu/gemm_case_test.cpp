@@ -1,10 +1,12 @@
 // The cases of the GPU tests, looked at without a GPU: each can be planned, and together they hold what they promise.
 #include "gemm_case.hpp"
+#include "schedule_ways.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace sluice::gpu_tests {
 namespace {
@@ -29,6 +31,21 @@ TEST(GpuCases, EveryKernelCanPlanEveryCase) {
           EXPECT_LT(span * size_bytes(problem.type_d), 190 << 20) << describe(problem);
       }
   }
+}
+
+TEST(GpuCases, EveryWayToShareOutWorkCanBePlanned) {
+  const DeviceSpec device = *find_device("h200");
+  std::set<std::tuple<SchedulerKind, WorkClaim, Reduction>> kinds;
+  for (const bool small : {false, true})
+    for (const Way& way : all_ways(small)) {
+      PlanOptions options = way.gemm_case.options;
+      options.kernel_name = name(way.kernel);
+      const Result<Plan> made = plan(problem_for(way.kernel, way.gemm_case), device, options);
+      ASSERT_TRUE(made.ok()) << way.title() << ": " << made.error().message;
+      kinds.insert({made->scheduler.kind, made->scheduler.claim, made->scheduler.reduction});
+      EXPECT_LT(made->workspace_bytes, (small ? std::size_t{12} : std::size_t{190}) << 20) << way.title();
+    }
+  EXPECT_EQ(kinds.size(), 10u);  // four schedules by two claims, and two ways to meet
 }
 
 TEST(GpuCases, PairEveryTwoSizes) {

@@ -1,0 +1,111 @@
+// Batch invariance: a row of D has the same bits however many rows there are. And operands declared constant, in a chain of products.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "bench/device_random.hpp"
+#include "gemm_harness.hpp"
+#include "summary.hpp"
+
+namespace sluice::gpu_tests {
+namespace {
+
+using bench::DeviceBuffer;
+using bench::Distribution;
+
+void fill(const DeviceBuffer& buffer, std::int64_t elements, Distribution distribution, std::uint64_t seed, cudaStream_t stream) {
+  bench::fill_random(buffer.data(), DataType::bf16, {.vectors = 1, .length = elements, .pitch = elements}, distribution, seed, stream);
+}
+
+TEST(BatchInvariance, ARowOfDDependsOnItsRowOfAAlone) {
+  constexpr std::int64_t kMostRows = 512;
+  struct Weights {
+    std::int64_t n, k;
+    DataType type_d;
+  };
+  const bench::DeviceStream stream;
+  bench::DeviceCheck check(stream);
+  DeviceBuffer workspace(std::size_t{64} << 20);
+  ASSERT_TRUE(prepare_workspace(workspace.data(), workspace.size_bytes(), stream));
+  std::set<std::string> kernels;
+  for (const Weights& w :
+       {Weights{512, 1024, DataType::bf16}, {200, 328, DataType::fp32}, {4096, 4096, DataType::bf16}, {1536, 7168, DataType::fp32}}) {
+    if (settings().small && w.n * w.k > 1 << 20) continue;
+    const auto d_bytes = static_cast<std::size_t>(kMostRows * w.n * size_bytes(w.type_d));
+    const DeviceBuffer a(static_cast<std::size_t>(kMostRows * w.k * 2)), b(static_cast<std::size_t>(w.n * w.k * 2)), all(d_bytes),
+        some(d_bytes);
+    fill(a, kMostRows * w.k, Distribution::normal, 1, stream);
+    fill(b, w.n * w.k, Distribution::normal, 2, stream);
+    const auto run_rows = [&](std::int64_t m, const DeviceBuffer& d) {
+      const GemmProblem problem{.m = m, .n = w.n, .k = w.k, .type_d = w.type_d};
+      const Result<Plan> made = plan(problem, settings().device, {.determinism = Determinism::batch_invariant, .keep_candidates = false});
+      ASSERT_TRUE(made) << made.error().message;
+      kernels.insert(name(made->kernel));
+      summary().begin("batch invariance, " + describe(problem));
+      bench::check(cudaMemsetAsync(d.data(), bench::kPoisonByte, d_bytes, stream), "poisoning D");
+      const Status status = run(*made, {.a = a.data(), .b = b.data(), .d = d.data()}, workspace.data(), workspace.size_bytes(), stream);
+      ASSERT_TRUE(status) << status.error().message;
+    };
+    run_rows(kMostRows, all);
+    for (const std::int64_t m : {1, 2, 3, 7, 8, 9, 15, 16, 17, 32, 33, 64, 65, 127, 128, 129, 200, 256, 300, 384, 511, 512}) {
+      run_rows(m, some);
+      check.reset();
+      check.same_bytes(some.data(), all.data(), static_cast<std::size_t>(m * w.n * size_bytes(w.type_d)));
+      const bench::CheckReport report = check.fetch();
+      EXPECT_EQ(report.wrong, 0u) << report.wrong << " bytes of the first " << m << " rows differ from those of " << kMostRows << ", n "
+                                  << w.n << ", k " << w.k;
+    }
+  }
+  EXPECT_GE(kernels.size(), 3u) << "one kernel is invariant by itself";
+}
+
+// D = (A B) B, again and again, with no wait between: what the second product takes from the first must be new, what is declared constant
+// may be fetched while the one before still runs.
+TEST(Constants, InAChainOfProducts) {
+  constexpr std::int64_t kRows = 72, kWidth = 1024;
+  const int rounds = settings().small ? 2 : 500;
+  const bench::DeviceStream stream;
+  bench::DeviceCheck check(stream);
+  const DeviceBuffer workspace(std::size_t{64} << 20);
+  ASSERT_TRUE(prepare_workspace(workspace.data(), workspace.size_bytes(), stream));
+  constexpr auto kActivations = static_cast<std::size_t>(kRows * kWidth * 2);
+  const DeviceBuffer b(static_cast<std::size_t>(kWidth * kWidth * 2)), middle(kActivations), last(kActivations);
+  const DeviceBuffer inputs[2] = {DeviceBuffer(kActivations), DeviceBuffer(kActivations)};
+  const DeviceBuffer expected[2] = {DeviceBuffer(kActivations), DeviceBuffer(kActivations)};
+  fill(b, kWidth * kWidth, Distribution::normal, 1, stream);
+  fill(inputs[0], kRows * kWidth, Distribution::normal, 2, stream);
+  fill(inputs[1], kRows * kWidth, Distribution::normal, 3, stream);
+  stream.synchronize("filling");
+
+  for (const KernelConfig& kernel : kernel_list()) {
+    if (kernel.type_ab != DataType::bf16 || kernel.layout_a != Layout::row_major || kernel.layout_b != Layout::column_major) continue;
+    if (settings().small && kernel.tile_m > 64) continue;
+    summary().begin(name(kernel) + ", a chain with a constant operand");
+    GemmProblem problem{.m = kRows, .n = kWidth, .k = kWidth, .epilogue = {.alpha = 0.03125f}};
+    const PlanOptions options{.kernel_name = name(kernel), .keep_candidates = false};
+    const Plan usual = plan(problem, settings().device, options).value();
+    problem.constant_b = true;
+    const Plan constant = plan(problem, settings().device, options).value();
+    const auto product = [&](const Plan& made, const DeviceBuffer& a, const DeviceBuffer& d) {
+      const Status status = run(made, {.a = a.data(), .b = b.data(), .d = d.data()}, workspace.data(), workspace.size_bytes(), stream);
+      ASSERT_TRUE(status) << status.error().message;
+    };
+    for (int i = 0; i < 2; ++i) {
+      product(usual, inputs[i], middle);
+      stream.synchronize("the first product");
+      product(usual, middle, expected[i]);
+      stream.synchronize("the second product");
+    }
+    check.reset();
+    for (int round = 0; round < rounds; ++round) {
+      product(constant, inputs[round % 2], middle);
+      product(constant, middle, last);
+      check.same_bytes(last.data(), expected[round % 2].data(), kActivations);
+    }
+    const bench::CheckReport report = check.fetch();
+    EXPECT_EQ(report.wrong, 0u) << name(kernel) << ": " << report.wrong << " bytes differed over " << rounds << " rounds";
+  }
+}
+
+}  // namespace
+}  // namespace sluice::gpu_tests
