@@ -380,7 +380,7 @@ Status choose_cuts(const SchedulerParams& s, PlanOptions& options) {
   if (Status r = positive("stream_k_regions", s.stream_k_regions); !r) return r;
   const SchedulerParams whole;
   options.claim = s.claim;
-  if (s.kind == SchedulerKind::split_k) options.reduction = s.reduction;
+  if (s.kind == SchedulerKind::split_k || s.reduction != whole.reduction) options.reduction = s.reduction;
   if (s.kind == SchedulerKind::split_k || s.splits != whole.splits) options.splits = s.splits;
   if (s.min_k_tiles != whole.min_k_tiles) options.min_k_tiles = s.min_k_tiles;
   if (s.stream_k_regions != whole.stream_k_regions) options.stream_k_regions = s.stream_k_regions;

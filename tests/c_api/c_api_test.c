@@ -1,5 +1,6 @@
 /* The C interface, from C: one small product from problem to result, and everything that can be asked and refused on the way. */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,65 @@ static void test_options(void) {
   options.kernel_name = NULL;
   options.raster = 3;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_INVALID_ARGUMENT, "raster = 3");
+}
+
+/* How pieces meet, what is constant, and what may change the bits: fields that callers of 152 and of 56 bytes did not have. */
+static void test_later_fields(void) {
+  static const char* const reductions[] = {"workspace", "separate", "cluster"};
+  const sluice_device device = make_device("h200");
+  sluice_problem problem = make_problem(16, 4096, 8192);
+  sluice_plan_options options;
+  sluice_plan* plan = NULL;
+  char* text = NULL;
+  int32_t i;
+  CHECK(problem.constant_a == 0 && problem.constant_b == 0);
+  for (i = 0; i < 4; ++i) {
+    problem.constant_a = i % 2;
+    problem.constant_b = i / 2;
+    CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+    CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
+    CHECK(strstr(text, i % 2 ? "\"constant_a\": true" : "\"constant_a\": false") != NULL);
+    CHECK(strstr(text, i / 2 ? "\"constant_b\": true" : "\"constant_b\": false") != NULL);
+    sluice_string_free(text);
+    sluice_plan_destroy(plan);
+  }
+
+  CHECK(sluice_plan_options_init(&options, sizeof options) == SLUICE_OK);
+  CHECK(options.reduction == SLUICE_ANY_REDUCTION && options.determinism == SLUICE_DETERMINISTIC);
+  options.kernel_name = "bf16_rc_coop_16x64x128_c1x1_swap";
+  options.scheduler = SLUICE_SPLIT_K;
+  options.splits = 2;
+  for (i = SLUICE_WORKSPACE_REDUCTION; i <= SLUICE_CLUSTER_REDUCTION; ++i) {
+    char wanted[64];
+    options.reduction = i;
+    CHECK(sluice_plan_create(&problem, &device, &options, &plan) == SLUICE_OK);
+    CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
+    snprintf(wanted, sizeof wanted, "\"reduction\": \"%s\"", reductions[i - 1]);
+    CHECK((strstr(text, wanted) != NULL) == (i != SLUICE_WORKSPACE_REDUCTION)); /* which is not written */
+    sluice_string_free(text);
+    sluice_plan_destroy(plan);
+  }
+  options.reduction = SLUICE_CLUSTER_REDUCTION + 1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_INVALID_ARGUMENT, "reduction = 4");
+  options.reduction = SLUICE_ANY_REDUCTION;
+  options.determinism = SLUICE_BATCH_INVARIANT;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_INVALID_ARGUMENT, "batch-invariant needs whole tiles");
+  options.determinism = SLUICE_FAST;
+  CHECK(sluice_plan_create(&problem, &device, &options, &plan) == SLUICE_OK);
+  sluice_plan_destroy(plan);
+  options.determinism = 3;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, &options, &plan), SLUICE_INVALID_ARGUMENT, "determinism = 3");
+  /* To an older caller they do not exist. */
+  options.struct_size = offsetof(sluice_plan_options, reduction);
+  CHECK(sluice_plan_create(&problem, &device, &options, &plan) == SLUICE_OK);
+  sluice_plan_destroy(plan);
+  problem.constant_a = 1;
+  problem.struct_size = offsetof(sluice_problem, constant_a);
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
+  CHECK(strstr(text, "\"constant_a\": false") != NULL);
+  sluice_string_free(text);
+  sluice_plan_destroy(plan);
 }
 
 /* Schedulers that cut tiles, and options that callers of 40 bytes did not have. */
@@ -447,6 +507,7 @@ int main(void) {
   test_bad_problems();
   test_options();
   test_cut_tiles();
+  test_later_fields();
   test_plan_queries();
   test_run();
   test_last_error_stays();

@@ -66,9 +66,10 @@ def text_of(function, plan, *arguments):
     return value
 
 
-def create(problem, on="h10"):
+def create(problem, on="h10", options=None):
     plan = ctypes.c_void_p()
-    status = LIBRARY.sluice_plan_create(ctypes.byref(problem), ctypes.byref(device(on)), None, ctypes.byref(plan))
+    given = ctypes.byref(options) if options else None
+    status = LIBRARY.sluice_plan_create(ctypes.byref(problem), ctypes.byref(device(on)), given, ctypes.byref(plan))
     return status, plan
 
 
@@ -154,6 +155,39 @@ class CInterface(unittest.TestCase):
         self.assertEqual(text_of(LIBRARY.sluice_plan_to_json, again), written)
         LIBRARY.sluice_plan_destroy(again)
         LIBRARY.sluice_plan_destroy(plan)
+
+    def test_constants_reductions_and_determinism(self):
+        problem = initialised("sluice_problem")
+        problem.m, problem.n, problem.k = 16, 512, 4096
+        problem.constant_b = 1
+        options = initialised("sluice_plan_options")
+        self.assertEqual((options.reduction, options.determinism), (0, 0))
+        options.scheduler, options.splits = 3, 2  # split-K
+        options.kernel_name = b"bf16_rc_coop_16x64x128_c1x1_swap"
+        for reduction, name in ((1, "workspace"), (2, "separate"), (3, "cluster")):
+            options.reduction = reduction
+            status, plan = create(problem, "h200", options)
+            self.assertEqual(status, 0, last_error())
+            written = json.loads(text_of(LIBRARY.sluice_plan_to_json, plan))
+            self.assertEqual(written["scheduler"].get("reduction", "workspace"), name)
+            self.assertEqual((written["problem"]["constant_a"], written["problem"]["constant_b"]), (False, True))
+            size = ctypes.c_size_t(1)
+            self.assertEqual(LIBRARY.sluice_plan_workspace_bytes(plan, ctypes.byref(size)), 0)
+            self.assertEqual(size.value == 0, name == "cluster")
+            LIBRARY.sluice_plan_destroy(plan)
+        options.determinism = 2  # batch-invariant
+        status, plan = create(problem, "h200", options)
+        self.assertEqual(status, 1)
+        self.assertIn("batch-invariant needs whole tiles, which split-k cuts", last_error())
+        options = initialised("sluice_plan_options")
+        for determinism, whole in ((0, False), (1, False), (2, True)):
+            options.determinism = determinism
+            problem.k = 65536
+            status, plan = create(problem, "h200", options)
+            self.assertEqual(status, 0, last_error())
+            kind = json.loads(text_of(LIBRARY.sluice_plan_to_json, plan))["scheduler"]["kind"]
+            self.assertEqual(kind in ("one-tile-per-cta", "data-parallel"), whole, kind)
+            LIBRARY.sluice_plan_destroy(plan)
 
     def test_each_thread_has_its_own_message(self):
         found = initialised("sluice_device")

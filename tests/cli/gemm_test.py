@@ -296,7 +296,9 @@ class EmulatorTest(GemmTest):
 
     def test_schedules_that_cut_tiles(self):
         a, b = self.write_product(shape=(40, 50, 600))
-        for schedule in (("split-k", "--splits", 2), ("stream-k",), ("hybrid",), ("data-parallel", "--claim", "ticket")):
+        ways = (("split-k", "--splits", 2), ("stream-k",), ("hybrid",), ("data-parallel", "--claim", "ticket"))
+        meetings = (("split-k", "--splits", 2, "--reduction", "separate"), ("split-k", "--splits", 2, "--reduction", "cluster"))
+        for schedule in ways + meetings:
             with self.subTest(schedule):
                 self.succeed(*self.EMULATED, "--scheduler", *schedule, "--check")
         self.assert_exact("d.npy", "fp32", naive_product(a, b))

@@ -100,6 +100,42 @@ class PlanTest(SluiceTest):
         self.refuse("plan", *CUBE, "--scheduler", "streamk", says=("'streamk'", "split-k, stream-k, hybrid"))
         self.refuse("plan", *CUBE, "--claim", "first", says=("'first'", "fixed, ticket"))
 
+    def test_reductions_reach_the_plan(self):
+        flags = ("--m", 16, "--n", 512, "--k", 4096, "--device", "h200", "--kernel", "bf16_rc_coop_16x64x128_c1x1_swap")
+        split = (*flags, "--scheduler", "split-k", "--splits", 4)
+        for reduction in ("workspace", "separate", "cluster"):
+            plan = self.succeed_json("plan", *split, "--reduction", reduction)
+            self.assertEqual(plan["scheduler"].get("reduction", "workspace"), reduction)
+            self.assertEqual(plan["workspace_bytes"] == 0, reduction == "cluster")
+        self.assertIn("in slices", self.succeed("plan", *split, "--reduction", "separate"))
+        self.assertIn("in a cluster", self.succeed("plan", *split, "--reduction", "cluster"))
+        self.refuse("plan", *split, "--reduction", "tree", says=("--reduction 'tree'", "workspace, separate, cluster"))
+        self.refuse("plan", *flags, "--reduction", "separate", says="reduction = separate needs the scheduler split-k")
+        self.refuse("plan", *flags, "--scheduler", "split-k", "--splits", 3, "--reduction", "cluster", says=("splits = 3", "2, 4 or 8"))
+
+    def test_determinism_reaches_the_plan(self):
+        deep = ("--m", 16, "--n", 512, "--k", 65536, "--device", "h200")
+
+        def kind(*flags):
+            return self.succeed_json("plan", *deep, *flags)["scheduler"]["kind"]
+
+        self.assertNotIn(kind(), ("one-tile-per-cta", "data-parallel"))
+        self.assertEqual(kind("--determinism", "deterministic"), kind())
+        self.assertEqual(kind("--determinism", "fast"), kind())
+        self.assertIn(kind("--determinism", "batch-invariant"), ("one-tile-per-cta", "data-parallel"))
+        self.refuse("plan", *deep, "--determinism", "no", says=("--determinism 'no'", "fast, deterministic, batch-invariant"))
+        self.refuse(
+            "plan", *deep, "--determinism", "batch-invariant", "--scheduler", "stream-k", says="batch-invariant needs whole tiles, which stream-k cuts"
+        )
+
+    def test_constants_reach_the_plan(self):
+        for constant, expected in (("a", (True, False)), ("b", (False, True)), ("ab", (True, True)), ("none", (False, False))):
+            problem = self.succeed_json("plan", *CUBE, "--constant", constant)["problem"]
+            self.assertEqual((problem["constant_a"], problem["constant_b"]), expected)
+        self.assertIn("constant B", self.succeed("plan", *CUBE, "--constant", "b"))
+        self.assertFalse(self.succeed_json("plan", *CUBE)["problem"]["constant_b"])
+        self.refuse("plan", *CUBE, "--constant", "c", says="--constant")
+
     def test_epilogue_reaches_the_plan(self):
         flags = ("--alpha", 0.5, "--beta", 2, "--bias", "per_row", "--activation", "silu", "--out-type", "fp32", "--batch", 3)
         problem = self.succeed_json("plan", *CUBE, *flags)["problem"]

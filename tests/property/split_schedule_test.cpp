@@ -32,8 +32,21 @@ rc::Gen<std::int32_t> between(std::int32_t least, std::int32_t most) {
   return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(least, most + 1));
 }
 
+// With the reduction through the workspace alone pieces wait for one another in the order of their items.
+enum class Reductions { all, workspace };
+
+// Pieces that meet in slices or in a cluster, or in the workspace after all.
+void meet_at_random(SchedulerParams& p, std::int32_t most_splits) {
+  p.reduction = *rc::gen::element(Reduction::workspace, Reduction::separate, Reduction::cluster);
+  if (p.reduction == Reduction::workspace) return;
+  if (p.reduction == Reduction::cluster) p.splits = most_splits >= 8 ? *rc::gen::element(2, 4, 8) : most_splits >= 4 ? 4 : 2;
+  p.claim = WorkClaim::fixed;
+  p.tiles_m /= p.cluster_m, p.tiles_n /= p.cluster_n;
+  p.cluster_m = p.cluster_n = 1;
+}
+
 // Of any of the kinds that cut tiles; valid by construction, which check_scheduler() confirms.
-Dealt random_dealt() {
+Dealt random_dealt(Reductions reductions) {
   SchedulerParams p;
   p.kind = *rc::gen::element(SchedulerKind::split_k, SchedulerKind::stream_k, SchedulerKind::hybrid);
   p.raster = *rc::gen::element(Rasterization::along_m, Rasterization::along_n);
@@ -48,7 +61,10 @@ Dealt random_dealt() {
   p.min_k_tiles = *rc::gen::oneOf(rc::gen::just(1), between(1, 11));
   const std::int32_t tiles = cluster_tiles(p);
   if (p.kind == SchedulerKind::split_k) {
-    p.splits = *between(1, std::max(1, p.k_tiles / p.min_k_tiles));
+    const std::int32_t most = std::max(1, p.k_tiles / p.min_k_tiles);
+    p.splits = *between(1, most);
+    if (reductions == Reductions::all && most >= 2) meet_at_random(p, most);
+    if (p.reduction != Reduction::workspace) return {p, cluster_tiles(p) * p.splits};
     const std::int32_t items = tiles * p.splits;
     std::int32_t units = *between(1, items + 3 - 1);
     if (p.claim == WorkClaim::fixed && fixed_claim_can_stall(p, units)) units = items;
@@ -68,8 +84,8 @@ Dealt random_dealt() {
   return {p, p.stream_k_ranges};
 }
 
-Dealt random_valid() {
-  const Dealt dealt = random_dealt();
+Dealt random_valid(Reductions reductions = Reductions::all) {
+  const Dealt dealt = random_dealt(reductions);
   RC_LOG() << dealt.params << ", " << dealt.units << " clusters\n";
   const Status status = check_scheduler(dealt.params, dealt.units);
   if (!status) RC_FAIL(status.error().message);
@@ -128,7 +144,7 @@ RC_GTEST_PROP(SplitSchedule, PiecesAreNumberedAlongKAndTheLastFinishes, ()) {
       if (piece.peer == piece.peers - 1) ++finishers;
       RC_ASSERT(piece.split_tile == pieces.front().split_tile);
       RC_ASSERT((piece.split_tile >= 0) == (piece.peers > 1));
-      RC_ASSERT(piece.split_tile < split_tile_count(p));
+      RC_ASSERT(p.reduction == Reduction::cluster || piece.split_tile < split_tile_count(p));
     }
     RC_ASSERT(k == p.k_tiles);
     RC_ASSERT(finishers == 1);
@@ -137,8 +153,40 @@ RC_GTEST_PROP(SplitSchedule, PiecesAreNumberedAlongKAndTheLastFinishes, ()) {
   }
 }
 
+// Pieces leave their sums where nobody else does, within the workspace. Through it the last one keeps its own; in slices none does.
+RC_GTEST_PROP(SplitSchedule, EveryPieceLeavesItsSumsInAPlaceOfItsOwn, ()) {
+  const SchedulerParams p = random_valid().params;
+  if (p.reduction == Reduction::cluster) {
+    RC_ASSERT(deposit_count(p) == 0 && split_tile_count(p) == 0);
+    return;
+  }
+  std::set<std::int32_t> places;
+  for (const WorkTile& item : items_of(p)) {
+    if (item.peers <= 1 || (p.reduction == Reduction::workspace && item.peer + 1 == item.peers)) continue;
+    const std::int32_t at = deposit_place(p, item, item.peer);
+    RC_ASSERT(at >= 0 && at < deposit_count(p));
+    RC_ASSERT(places.insert(at).second);
+  }
+}
+
+// Clusters are neighbouring CTAs, one for each item.
+RC_GTEST_PROP(SplitSchedule, PiecesThatMeetInAClusterAreNeighbours, ()) {
+  SchedulerParams p{.kind = SchedulerKind::split_k, .tiles_m = *between(1, 9), .tiles_n = *between(1, 7), .cohort = *between(1, 4)};
+  p.reduction = Reduction::cluster;
+  p.splits = *rc::gen::element(2, 4, 8);
+  p.k_tiles = *between(p.splits, 90);
+  const std::vector<WorkTile> items = items_of(p);
+  RC_ASSERT(check_scheduler(p, static_cast<std::int64_t>(items.size())).ok());
+  RC_ASSERT(!check_scheduler(p, static_cast<std::int64_t>(items.size()) - 1).ok());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::size_t rank = i % static_cast<std::size_t>(p.splits);
+    RC_ASSERT(items[i].peer == static_cast<std::int32_t>(rank));
+    RC_ASSERT(place(items[i]) == place(items[i - rank]));
+  }
+}
+
 RC_GTEST_PROP(SplitSchedule, AnItemWaitsForLowerNumbersOnly, ()) {
-  const std::vector<std::optional<std::int32_t>> waits = waits_of(items_of(random_valid().params));
+  const std::vector<std::optional<std::int32_t>> waits = waits_of(items_of(random_valid(Reductions::workspace).params));
   for (std::size_t i = 0; i < waits.size(); ++i)
     if (waits[i]) RC_ASSERT(*waits[i] < static_cast<std::int32_t>(i));
 }
@@ -273,7 +321,7 @@ std::size_t run_with_residents(const Dealt& dealt, std::int32_t resident, std::s
 }
 
 RC_GTEST_PROP(SplitSchedule, NothingStallsWhenOnlySomeClustersAreResident, ()) {
-  const Dealt dealt = random_valid();
+  const Dealt dealt = random_valid(Reductions::workspace);
   std::size_t work = 0;
   for (const WorkTile& item : items_of(dealt.params)) work += item.peers > 0 ? 1 : 0;
   const std::size_t workers = *rc::gen::inRange<std::size_t>(1, 3);

@@ -34,6 +34,8 @@ TEST(Names, ReadBack) {
   expect_round_trip<Bias>(3, parse_bias);
   expect_round_trip<SchedulerKind>(5, parse_scheduler);
   expect_round_trip<WorkClaim>(2, parse_work_claim);
+  expect_round_trip<Reduction>(3, parse_reduction);
+  expect_round_trip<Determinism>(3, parse_determinism);
   expect_round_trip<Rasterization>(2, parse_rasterization);
   expect_round_trip<KernelSchedule>(2, parse_kernel_schedule);
   expect_round_trip<OperandOrder>(2, parse_operand_order);

@@ -77,7 +77,7 @@ TEST(Plan, RandomPlansHangTogether) {
     }
     EXPECT_LE(made.shared_memory_bytes, made.device.shared_memory_per_cta_bytes);
     EXPECT_EQ(made.workspace_bytes > 0, split_tile_count(s) > 0 || s.claim == WorkClaim::ticket);
-    EXPECT_EQ(made.predicted.reduction_us > 0, split_tile_count(s) > 0);
+    EXPECT_EQ(made.predicted.reduction_us > 0, split_tile_count(s) > 0 || s.reduction == Reduction::cluster);
     EXPECT_GT(made.predicted.total_us, 0);
     EXPECT_GT(made.predicted.useful_share, 0);
     EXPECT_LE(made.predicted.useful_share, 1);
@@ -93,7 +93,7 @@ TEST(Plan, CandidatesAreAllKernels) {
     std::size_t whole = 0;
     for (const Candidate& c : made.candidates) {
       names.insert(name(c.kernel));
-      const bool cut = split_tile_count(c.scheduler) > 0;
+      const bool cut = split_tile_count(c.scheduler) > 0 || c.scheduler.reduction == Reduction::cluster;
       whole += cut ? 0 : 1;
       if (cut) cut_names.insert(name(c.kernel));
       EXPECT_EQ(c.predicted.reduction_us > 0, cut) << name(c.kernel);

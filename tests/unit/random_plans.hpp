@@ -27,6 +27,7 @@ inline GemmProblem random_problem(std::mt19937& random) {
   if (pick(random, {true, false})) p.ldd = p.n + pick<std::int64_t>(random, {1, 8, 24});
   if (pick(random, {true, false})) p.batch_stride_b = 0;
   p.alignment_a_bytes = pick(random, {2, 8, 16, 16, 16});
+  p.constant_a = p.m % 2 == 1, p.constant_b = p.n % 3 == 1;
   p.epilogue.alpha = pick(random, {1.0f, 0.0f, -0.0f, 0.1f, 1e-40f, 3.4e38f});
   p.epilogue.beta = pick(random, {0.0f, 1.0f, -1.0f / 3.0f});
   p.epilogue.bias = pick(random, {Bias::none, Bias::per_row, Bias::per_column});
