@@ -7,9 +7,20 @@
 
 namespace sluice {
 
-// Whether pieces can meet in a cluster of CTAs without one of the kernel's own (Reduction::cluster).
+// Which part of a tile a CTA stores.
+// Packets of four accumulators a thread, 8 columns of Q each, counted through a warpgroup's blocks. All of them, unless other CTAs finish
+// the rest of the tile (Reduction::cluster).
+struct TilePart {
+  int begin = 0;
+  int end = 1 << 20;
+  bool whole_chunks = true;  // of the epilogue
+};
+
+// Whether pieces can meet in a cluster of CTAs without one of the kernel's own (Reduction::cluster). In the layouts of inference alone, for
+// the sake of the time it takes to compile.
 constexpr bool joins_in_cluster(const KernelConfig& c) {
-  return joins_pieces(c) && cluster_size(c) == 1 && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma;
+  return joins_pieces(c) && k_major_a(c) && k_major_b(c) && cluster_size(c) == 1 && c.schedule == KernelSchedule::cooperative &&
+         c.load == LoadPath::tma;
 }
 // Whether many pieces can finish a tile in slices (Reduction::separate), which takes some registers more.
 constexpr bool joins_in_slices(const KernelConfig& c) { return joins_in_cluster(c) && accumulators_per_thread(c) <= 128; }

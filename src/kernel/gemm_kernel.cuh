@@ -52,9 +52,7 @@ class GemmKernel {
       put_first(item);  // while the barriers are being made
     }
     sync_barriers_ready();
-    // The next kernel's CTAs move in where these move out. Not beside them: what they fetch early would compete with what is needed now
-    // (half rings, two CTAs an SM: 14.8 instead of 13.6 us for 50 MB; whole rings: 12.3 instead of 13.9. H200, 21 Nov 2026).
-    if (config.ctas_per_sm == 1) arch::allow_successor();
+    if (params_.early_successor) arch::allow_successor();
     if (warpgroup == 0) {
       if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
       produce_and_dispatch(warp, item);

@@ -70,6 +70,7 @@ struct GemmParams {
   ReductionParams reduction;
   EpilogueParams epilogue;
   SchedulerParams scheduler;
+  bool early_successor;  // CTAs of the next kernel may move in where these move out
 };
 
 }  // namespace sluice

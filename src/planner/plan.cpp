@@ -132,14 +132,16 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
                                              std::to_string(accumulators_per_thread(kernel)) +
                                              " accumulators a thread leave no registers for it; take a smaller tile, or whole tiles"};
   if (s.reduction == Reduction::separate && !joins_in_slices(kernel))
-    return Error{ErrorCode::unsupported, "pieces of " + name(kernel) +
-                                             " cannot meet in slices: that takes a cooperative kernel with aligned "
-                                             "operands and without a cluster, with at most 128 accumulators a thread"};
+    return Error{ErrorCode::unsupported,
+                 "pieces of " + name(kernel) +
+                     " cannot meet in slices: that takes a cooperative kernel with aligned operands of contiguous K "
+                     "and without a cluster, with at most 128 accumulators a thread"};
   if (s.reduction == Reduction::cluster) {
     if (!joins_in_cluster(kernel) || !parts_fit(kernel, s.splits))
-      return Error{ErrorCode::unsupported, "pieces of " + name(kernel) + " cannot meet in a cluster of " + std::to_string(s.splits) +
-                                               ": that takes a cooperative kernel with aligned operands and without a cluster of its own, "
-                                               "with at most 160 accumulators a thread, whose ring of stages holds the parts"};
+      return Error{ErrorCode::unsupported,
+                   "pieces of " + name(kernel) + " cannot meet in a cluster of " + std::to_string(s.splits) +
+                       ": that takes a cooperative kernel with aligned operands of contiguous K and without a cluster of its own, "
+                       "with at most 160 accumulators a thread, whose ring of stages holds the parts"};
     if (launched_clusters_that_fit(device, kernel, s) == 0)
       return Error{ErrorCode::unsupported, device.name + " holds no cluster of " + std::to_string(s.splits) + " CTAs; take fewer splits"};
   }

@@ -5,9 +5,9 @@
 // With OperandOrder::columns_of_b the fragments hold D transposed, and are turned on their way into the buffer.
 #pragma once
 
+#include "core/tile_parts.hpp"
 #include "kernel/epilogue/elements.cuh"
 #include "kernel/epilogue/finish_elements.cuh"
-#include "kernel/epilogue/tile_part.hpp"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 
 namespace sluice {

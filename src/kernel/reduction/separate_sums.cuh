@@ -7,7 +7,6 @@
 #pragma once
 
 #include "core/tile_parts.hpp"
-#include "kernel/epilogue/tile_part.hpp"
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 #include "kernel/pipeline.cuh"
