@@ -323,8 +323,8 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
 }
 
 bool meets_in_cluster(const KernelConfig& kernel) {
-  return resources(kernel).joins_pieces && kernel.schedule == KernelSchedule::cooperative && cluster_size(kernel) == 1 &&
-         kernel.load == LoadPath::tma;
+  return resources(kernel).joins_pieces && kernel.layout_a == Layout::row_major && kernel.layout_b == Layout::column_major &&
+         kernel.schedule == KernelSchedule::cooperative && cluster_size(kernel) == 1 && kernel.load == LoadPath::tma;
 }
 bool meets_in_slices(const KernelConfig& kernel) {
   constexpr int kProducers = 128, kMostAccumulators = 128;
