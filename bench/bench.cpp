@@ -1,15 +1,13 @@
 #include "bench/bench.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 
 #include <fmt/format.h>
 
 #include "bench/chain.hpp"
 #include "bench/chain_measurement.hpp"
+#include "bench/console.hpp"
 #include "bench/environment.hpp"
 #include "bench/measurement.hpp"
 #include "bench/tuning.hpp"
@@ -17,8 +15,6 @@
 namespace sluice {
 namespace bench {
 namespace {
-
-constexpr int kRight = 0, kWrong = 1, kCouldNotRun = 2;
 
 Error cannot(const std::string& message) { return {ErrorCode::invalid_argument, message}; }
 
@@ -41,29 +37,10 @@ Status check_options(const BenchOptions& options) {
   return Nothing{};
 }
 
-void show_progress(std::size_t done, std::size_t all, const std::string& what) {
-  const bool terminal = isatty(fileno(stderr)) != 0;
-  if (terminal) fmt::print(stderr, "\r\033[K[{}/{}] {}", done + 1, all, what);
-  if (!terminal && (done % 10 == 0 || done + 1 == all)) fmt::print(stderr, "[{}/{}] {}\n", done + 1, all, what);
-  std::fflush(stderr);
-}
-
-void end_progress() {
-  if (isatty(fileno(stderr)) != 0) fmt::print(stderr, "\r\033[K");
-}
-
 bool any_wrong(const BenchReport& report) {
   return std::any_of(report.results.begin(), report.results.end(), [](const ShapeResult& r) {
     return !r.wrong.empty() || std::any_of(r.kernels.begin(), r.kernels.end(), [](const KernelTiming& k) { return !k.wrong.empty(); });
   });
-}
-
-Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) return Error{ErrorCode::io, "cannot write " + path + "; choose another place with --out"};
-  return Nothing{};
 }
 
 // The GPU breaks on the way: what was measured so far is still reported, and `broken` says why it ends there.
@@ -82,13 +59,6 @@ void measure_all(const BenchOptions& options, Measurement& measurement, const st
     if (!options.json) fmt::print("{}", table_row(report.results.back(), options.planner));
     std::fflush(stdout);
   }
-}
-
-// With `json` stdout holds one document whatever happens, in the form of the command line tool's errors.
-int report_failure(const Error& error, bool json) {
-  fmt::print(stderr, "sluice bench: {}\n", error.message);
-  if (json) fmt::print("{}", error_to_json(error, kCouldNotRun));
-  return kCouldNotRun;
 }
 
 // The same for a suite and for chains: the report goes to stdout and to a file, and the exit code says whether all was right.
@@ -179,7 +149,7 @@ Result<int> run_checked(const BenchOptions& options) {
   Result<std::shared_ptr<const CublasLt>> found = CublasLt::load();
   const bool needed = !options.rivals.empty() && !options.planner;
   if (!found && needed) return found.error();
-  if (!found) fmt::print(stderr, "cuBLASLt is missing; results are checked by samples only: {}\n", found.error().message);
+  if (!found) say_cublaslt_is_missing(found.error());
   const std::shared_ptr<const CublasLt> cublaslt = found ? *found : nullptr;
   return options.chain.empty() ? run_suite(options, *device, cublaslt) : run_chains(options, *device, cublaslt);
 }
@@ -190,9 +160,9 @@ Result<int> run_checked(const BenchOptions& options) {
 int run_bench(const BenchOptions& options) {
   try {
     const Result<int> outcome = bench::run_checked(options);
-    return outcome ? *outcome : bench::report_failure(outcome.error(), options.json);
+    return outcome ? *outcome : bench::report_failure("bench", outcome.error(), options.json);
   } catch (const std::exception& failure) {
-    return bench::report_failure({ErrorCode::cuda, failure.what()}, options.json);
+    return bench::report_failure("bench", {ErrorCode::cuda, failure.what()}, options.json);
   }
 }
 

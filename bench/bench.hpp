@@ -37,6 +37,7 @@ struct BenchOptions {
 
   // Times every candidate of the planner for each shape instead of the rivals: how far is the planner's choice from the best?
   bool planner = false;
+  double kernels_within = 0;  // with `planner`: only candidates predicted to take at most so many times the best one's time; 0: all
 
   // Sluice is told that B, the weights, is constant (GemmProblem::constant_b), so that launches overlap. cuBLASLt has no such promise.
   bool constant_b = false;

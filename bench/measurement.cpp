@@ -123,12 +123,14 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
     result.rivals.push_back({rivals[i].name, product.cublaslt->describe(rivals[i].algorithm), timings[i + 1]});
 }
 
-// Every candidate of the plan that can run. Those far behind are not worth a graph: their estimate stands, with 0 rounds.
+// Every candidate of the plan that can run, or those predicted to be near enough. Those far behind are not worth a graph: their estimate
+// stands, with 0 rounds.
 void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeResult& result) {
   std::vector<Plan> plans;
   std::vector<double> estimates;
   for (const Candidate& candidate : plan.candidates) {
     if (candidate.verdict != CandidateVerdict::chosen && candidate.verdict != CandidateVerdict::slower) continue;
+    if (options_.kernels_within > 0 && candidate.predicted.total_us > options_.kernels_within * plan.predicted.total_us) continue;
     const PlanOptions forced = only(candidate, options_.plan_options);
     Result<Plan> made = sluice::plan(plan.problem, device_, forced);
     KernelTiming kernel{.candidate = candidate, .kernel = forced.kernel_name};
@@ -170,9 +172,9 @@ void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeRe
   });
 }
 
-ShapeResult Measurement::measure(const Shape& shape) {
+ShapeResult Measurement::measure(const Shape& shape, const GemmProblem& problem) {
   ShapeResult result{.shape = shape};
-  Result<Plan> plan = sluice::plan(problem_of(shape, options_), device_, options_.plan_options);
+  Result<Plan> plan = sluice::plan(problem, device_, options_.plan_options);
   if (!plan) {
     result.wrong = plan.error().message;
     return result;

@@ -21,7 +21,8 @@ class Measurement {
               std::shared_ptr<const CublasLt> cublaslt);
 
   // A failure of Sluice ends up in `wrong`; what breaks the GPU or the rival is thrown.
-  ShapeResult measure(const Shape& shape);
+  ShapeResult measure(const Shape& shape) { return measure(shape, problem_of(shape, options_)); }
+  ShapeResult measure(const Shape& shape, const GemmProblem& problem);  // of the same sizes
 
  private:
   struct Product;  // a shape, its operands, and what cuBLASLt has to say about it

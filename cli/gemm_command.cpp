@@ -1,7 +1,6 @@
 // sluice gemm: multiply matrices that lie in .npy files.
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include <fmt/core.h>
@@ -97,10 +96,7 @@ Status check_output_path(const GemmFlags& flags) {
     if (!flags.check.empty()) return Nothing{};
     return Error{ErrorCode::invalid_argument, "the result has nowhere to go; pass -o D.npy, or --check to only verify it"};
   }
-  const std::filesystem::path parent = std::filesystem::path(flags.out).parent_path();
-  std::error_code ignored;
-  if (parent.empty() || std::filesystem::is_directory(parent, ignored)) return Nothing{};
-  return Error{ErrorCode::not_found, fmt::format("cannot write {}: {} is not a folder", flags.out, parent.string())};
+  return check_folder_of(flags.out);
 }
 
 std::string duration_text(double seconds) {
@@ -254,7 +250,7 @@ void add_gemm_command(CLI::App& app, Session& session) {
   add_place_flags(*command, flags->place);
   add_device_flag(*command, flags->device);
   add_planner_flags(*command, flags->planner);
-  for (const char* flag : {"--device", "--schedule", "--scheduler", "--raster", "--tile-m", "--tile-n", "--kernel"})
+  for (const char* flag : {"--device", "--schedule", "--scheduler", "--raster", "--tile-m", "--tile-n", "--kernel", "--calibration"})
     command->get_option(flag)->excludes(plan_file);
   add_plans_flag(*command, flags->plans)->excludes(plan_file);
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bench/bench.hpp"
+#include "bench/calibration.hpp"
 #include "sluice/error.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/run.hpp"
@@ -28,5 +29,8 @@ Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host_arguments,
 
 // run_bench() on the current GPU: its exit code, or why there is none.
 Result<int> run_benchmark(const BenchOptions& options);
+
+// The same of run_calibration().
+Result<int> run_calibrate(const CalibrationOptions& options);
 
 }  // namespace sluice::cli

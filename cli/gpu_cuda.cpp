@@ -138,4 +138,9 @@ Result<int> run_benchmark(const BenchOptions& options) {
   return run_bench(options);
 }
 
+Result<int> run_calibrate(const CalibrationOptions& options) {
+  if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
+  return run_calibration(options);
+}
+
 }  // namespace sluice::cli

@@ -12,5 +12,6 @@ Result<int> gpu_count() { return no_cuda(); }
 Status select_gpu(int) { return no_cuda(); }
 Result<GpuRun> run_on_gpu(const Plan&, const GemmArguments&, const OperandBytes&) { return no_cuda(); }
 Result<int> run_benchmark(const BenchOptions&) { return no_cuda(); }
+Result<int> run_calibrate(const CalibrationOptions&) { return no_cuda(); }
 
 }  // namespace sluice::cli

@@ -76,6 +76,7 @@ int run_command_line(int argc, char** argv) {
   add_gemm_command(app, session);
   add_bench_command(app, session);
   add_tune_command(app, session);
+  add_calibrate_command(app, session);
 
   try {
     app.parse(argc, argv);

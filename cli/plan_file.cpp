@@ -11,8 +11,8 @@ namespace sluice::cli {
 
 CLI::Option* add_plans_flag(CLI::App& command, std::string& path) {
   CLI::Option* const plans = command.add_option("--plans", path, "Take the plan from this file (of `sluice tune`) if it has one that fits");
-  for (const char* flag :
-       {"--schedule", "--scheduler", "--splits", "--regions", "--min-k-tiles", "--claim", "--raster", "--tile-m", "--tile-n", "--kernel"})
+  for (const char* flag : {"--schedule", "--scheduler", "--splits", "--regions", "--min-k-tiles", "--claim", "--raster", "--tile-m",
+                           "--tile-n", "--kernel", "--calibration"})
     command.get_option(flag)->excludes(plans);
   return plans;
 }

@@ -45,6 +45,21 @@ void add_planner_flags(CLI::App& command, PlannerFlags& flags) {
   command.add_option("--tile-m", flags.tile_m, "Only kernels with tiles of this many rows")->check(above_zero())->group(group);
   command.add_option("--tile-n", flags.tile_n, "Only kernels with tiles of this many columns")->check(above_zero())->group(group);
   command.add_option("--kernel", flags.kernel, "Only this kernel (see `sluice list`)")->group(group);
+  add_calibration_flag(command, flags.calibration);
+}
+
+CLI::Option* add_calibration_flag(CLI::App& command, std::string& path) {
+  return command.add_option("--calibration", path,
+                            "Predict with the constants in this file (of `sluice calibrate`), not the built-in ones");
+}
+
+Result<std::shared_ptr<const Calibration>> read_calibration(const std::string& path) {
+  if (path.empty()) return std::shared_ptr<const Calibration>();
+  const Result<std::string> text = read_text_file(path);
+  if (!text) return text.error();
+  Result<Calibration> read = calibration_from_json(*text);
+  if (!read) return Error{read.error().code, path + ": " + read.error().message};
+  return std::make_shared<const Calibration>(std::move(*read));
 }
 
 Result<PlanOptions> to_plan_options(const PlannerFlags& flags) {
@@ -61,6 +76,9 @@ Result<PlanOptions> to_plan_options(const PlannerFlags& flags) {
   if (Status s = choose_into(options.reduction, "--reduction", flags.reduction, &parse_reduction, kReductions); !s) return s.error();
   if (Status s = choose_into(options.determinism, "--determinism", flags.determinism, &parse_determinism, kDeterminisms); !s)
     return s.error();
+  Result<std::shared_ptr<const Calibration>> calibration = read_calibration(flags.calibration);
+  if (!calibration) return calibration.error();
+  options.calibration = std::move(*calibration);
   const auto named = [&](const KernelConfig& kernel) { return name(kernel) == flags.kernel; };
   if (!flags.kernel.empty() && std::none_of(kernel_list().begin(), kernel_list().end(), named))
     return Error{ErrorCode::not_found, fmt::format("no kernel is called '{}'; `sluice list` shows the {} kernels of this build",

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "sluice/calibration.hpp"
 #include "sluice/device.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/problem.hpp"
@@ -19,9 +21,14 @@ struct PlannerFlags {
   std::string determinism = "deterministic";
   int tile_m = 0, tile_n = 0;
   int splits = 0, regions = 0, min_k_tiles = 0;
+  std::string calibration;  // a file
 };
 void add_planner_flags(CLI::App& command, PlannerFlags& flags);
 Result<PlanOptions> to_plan_options(const PlannerFlags& flags);
+
+// --calibration, as add_planner_flags() adds it. Read: null where the path is empty.
+CLI::Option* add_calibration_flag(CLI::App& command, std::string& path);
+Result<std::shared_ptr<const Calibration>> read_calibration(const std::string& path);
 
 struct EpilogueFlags {
   float alpha = 1;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -69,6 +70,13 @@ Status write_text_file(const std::string& path, const std::string& text) {
   file.close();
   if (!file) return Error{ErrorCode::io, fmt::format("could not write all of {}; is the disk full?", path)};
   return Nothing{};
+}
+
+Status check_folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (parent.empty() || std::filesystem::is_directory(parent, ignored)) return Nothing{};
+  return Error{ErrorCode::not_found, fmt::format("cannot write {}: {} is not a folder", path, parent.string())};
 }
 
 }  // namespace sluice::cli

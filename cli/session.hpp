@@ -46,6 +46,7 @@ Json parse_json(const std::string& text);  // of text that Sluice itself wrote
 
 Result<std::string> read_text_file(const std::string& path);
 Status write_text_file(const std::string& path, const std::string& text);
+Status check_folder_of(const std::string& path);  // whether the folder that a file is to go into is there
 
 void add_devices_command(CLI::App& app, Session& session);
 void add_list_command(CLI::App& app, Session& session);
@@ -55,5 +56,6 @@ void add_simulate_command(CLI::App& app, Session& session);
 void add_gemm_command(CLI::App& app, Session& session);
 void add_bench_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
+void add_calibrate_command(CLI::App& app, Session& session);
 
 }  // namespace sluice::cli

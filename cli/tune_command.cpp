@@ -1,11 +1,10 @@
 // sluice tune: times every candidate for each shape on the GPU of this machine, and keeps the fastest plans in a file.
-#include <filesystem>
-
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include "bench/suites.hpp"
 #include "gpu.hpp"
+#include "planning.hpp"
 #include "session.hpp"
 
 namespace sluice::cli {
@@ -13,6 +12,7 @@ namespace {
 
 struct TuneFlags {
   BenchOptions options;
+  std::string calibration;
   std::optional<int> gpu;
 };
 
@@ -21,11 +21,7 @@ constexpr int kRounds = 9;  // more than `bench --planner` takes: what is measur
 Status check_options(const BenchOptions& options) {
   if (Result<std::vector<bench::Shape>> shapes = bench::find_shapes(options.suite, options.seed); !shapes)
     return Error{shapes.error().code, "--shapes " + shapes.error().message};
-  // Before the GPU works for minutes, not after.
-  const std::filesystem::path parent = std::filesystem::path(options.plans).parent_path();
-  std::error_code ignored;
-  if (parent.empty() || std::filesystem::is_directory(parent, ignored)) return Nothing{};
-  return Error{ErrorCode::not_found, fmt::format("cannot write {}: {} is not a folder", options.plans, parent.string())};
+  return check_folder_of(options.plans);  // before the GPU works for minutes, not after
 }
 
 Outcome tune(const TuneFlags& flags, const Session& session) {
@@ -34,6 +30,9 @@ Outcome tune(const TuneFlags& flags, const Session& session) {
   options.planner = true;
   options.rivals.clear();
   if (Status s = check_options(options); !s) return s.error();
+  Result<std::shared_ptr<const Calibration>> calibration = read_calibration(flags.calibration);
+  if (!calibration) return calibration.error();
+  options.plan_options.calibration = std::move(*calibration);
   if (flags.gpu)
     if (Status s = select_gpu(*flags.gpu); !s) return s.error();
   return run_benchmark(options);
@@ -61,6 +60,7 @@ void add_tune_command(CLI::App& app, Session& session) {
   command->add_option("--shape", options.shape_filter, "Only shapes with this text in MxNxK");
   command->add_option("--rounds", options.rounds, "Turns of each candidate")->capture_default_str()->check(above_zero());
   command->add_option("--out", options.out, "A JSON file for every time that was measured");
+  add_calibration_flag(*command, flags->calibration);
   command->add_option("--gpu", flags->gpu, "Use this GPU");
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ enum class Determinism : std::uint8_t {
 const char* to_string(Determinism determinism);  // "fast", "deterministic", "batch-invariant"
 std::optional<Determinism> parse_determinism(std::string_view text);
 
+struct Calibration;  // sluice/calibration.hpp
+
 struct PlanOptions {
   Determinism determinism = Determinism::deterministic;
 
@@ -39,9 +42,11 @@ struct PlanOptions {
   std::string kernel_name;   // exactly this kernel
   int tile_m = 0;            // this tile, whatever the kernel (0 = free)
   int tile_n = 0;
-  bool keep_candidates = true;  // false: the plan does not say what it decided against
 
-  bool operator==(const PlanOptions&) const = default;
+  std::shared_ptr<const Calibration> calibration;  // the cost model's constants; null: those of this build
+  bool keep_candidates = true;                     // false: the plan does not say what it decided against
+
+  bool operator==(const PlanOptions& other) const;  // calibrations are compared by what they hold
 };
 
 // A pure function of its arguments.

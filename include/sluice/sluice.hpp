@@ -1,6 +1,7 @@
 // Everything of the C++ API.
 #pragma once
 
+#include "sluice/calibration.hpp"
 #include "sluice/device.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"

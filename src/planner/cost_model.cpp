@@ -7,7 +7,6 @@
 #include "core/load_boxes.hpp"
 #include "core/occupancy.hpp"
 #include "core/tile_parts.hpp"
-#include "planner/calibration/calibration.hpp"
 #include "scheduler/tile_order.hpp"
 #include "scheduler/workspace.hpp"
 
@@ -96,10 +95,6 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
 }
 
 }  // namespace
-
-PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers) {
-  return predict(p, device, kernel, s, workers, hopper_calibration(), kernel_factor(kernel));
-}
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers,
                       const Calibration& c, double factor) {

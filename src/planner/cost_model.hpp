@@ -1,17 +1,12 @@
-// Predicted time of one candidate, from the device's figures and the kernel's geometry.
+// Predicted time of one candidate, from the device's figures, the kernel's geometry and the measured constants.
 #pragma once
 
+#include "sluice/calibration.hpp"
 #include "sluice/plan.hpp"
-
-#include "planner/calibration/calibration.hpp"
 
 namespace sluice {
 
-// `workers` as in Plan::worker_count. The problem must be validated.
-PredictedTime predict(const GemmProblem& problem, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& scheduler,
-                      int workers);
-
-// The same with other constants than those of this build.
+// `workers` as in Plan::worker_count; `kernel_factor` as the function of that name says. The problem must be validated.
 PredictedTime predict(const GemmProblem& problem, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& scheduler,
                       int workers, const Calibration& calibration, double kernel_factor);
 

@@ -4,10 +4,14 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <tuple>
+
+#include "sluice/calibration.hpp"
 
 #include "core/check_scheduler.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/tile_parts.hpp"
+#include "planner/calibration/kernel_factor.hpp"
 #include "planner/cost_model.hpp"
 #include "planner/workers.hpp"
 #include "scheduler/tile_order.hpp"
@@ -233,7 +237,21 @@ Status check_tile_count(const GemmProblem& p) {
   return Nothing{};
 }
 
+const Calibration& calibration_of(const PlanOptions& options) {
+  return options.calibration ? *options.calibration : built_in_calibration();
+}
+
 }  // namespace
+
+bool PlanOptions::operator==(const PlanOptions& other) const {
+  const auto values = [](const PlanOptions& options) {  // stops compiling when there are more of them
+    const auto& [determinism, schedule, scheduler, raster, claim, reduction, splits, stream_k_regions, min_k_tiles, kernel_name, tile_m,
+                 tile_n, calibration, keep_candidates] = options;
+    return std::tie(determinism, schedule, scheduler, raster, claim, reduction, splits, stream_k_regions, min_k_tiles, kernel_name, tile_m,
+                    tile_n, calibration_of(options), keep_candidates);
+  };
+  return values(*this) == values(other);
+}
 
 Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const PlanOptions& options) {
   Result<GemmProblem> checked = validate(problem);
@@ -242,6 +260,9 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   if (Status s = validate(device); !s) return s.error();
   if (Status s = check_options(options); !s) return s.error();
   if (Status s = check_tile_count(p); !s) return s.error();
+  if (options.calibration)
+    if (Status s = validate(*options.calibration); !s) return Error{s.error().code, "calibration: " + s.error().message};
+  const Calibration& calibration = calibration_of(options);
 
   Plan result;
   result.problem = p;
@@ -268,9 +289,10 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
     }
     if (!options.scheduler && !options.claim && options.determinism != Determinism::batch_invariant)
       add_cut_schedules(device, kernel, schedules);
+    const double factor = kernel_factor(calibration, kernel);
     for (const SchedulerParams& schedule : schedules) {
       candidate.scheduler = schedule;
-      candidate.predicted = predict(p, device, kernel, schedule, worker_count(schedule, device, kernel));
+      candidate.predicted = predict(p, device, kernel, schedule, worker_count(schedule, device, kernel), calibration, factor);
       candidates.push_back(candidate);
     }
   }

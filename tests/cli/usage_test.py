@@ -5,7 +5,7 @@ import unittest
 
 from support import Matrix, SluiceTest
 
-COMMANDS = ("devices", "list", "plan", "explain", "simulate", "gemm", "bench", "tune")
+COMMANDS = ("devices", "list", "plan", "explain", "simulate", "gemm", "bench", "tune", "calibrate")
 PRODUCT = ("--m", 64, "--n", 64, "--k", 64)
 
 
@@ -98,11 +98,18 @@ class UsageTest(SluiceTest):
         self.write("shapes.csv", "1,2,9\n")
         self.refuse("tune", "--shapes", "shapes.csv", "-o", "plans.json", says=("shapes.csv:1", "multiple of 8"))
 
+    def test_calibrate_refuses_what_it_cannot_do(self):
+        self.refuse("calibrate", "--minutes", 0, says=("--minutes", "0 must be above 0"))
+        self.refuse("calibrate", "--suites", "nonesuch", says=("--suites", "'nonesuch'", "square, wave, splitk, llm"))
+        self.refuse("calibrate", "-o", "no/such/calibration.json", says=("no/such is not a folder",))
+        self.refuse("calibrate", "--calibration", "nonesuch.json", says="nonesuch.json")
+
     def test_bench_without_cuda(self):
         if self.succeed_json("--version")["built_with_cuda"]:
             self.skipTest("this build has CUDA kernels")
         self.refuse("bench", says=("no CUDA kernels", "-DSLUICE_CUDA=ON"))
         self.refuse("tune", "--shapes", "llm", "-o", "plans.json", says=("no CUDA kernels", "-DSLUICE_CUDA=ON"))
+        self.refuse("calibrate", "-o", "calibration.json", says=("no CUDA kernels", "-DSLUICE_CUDA=ON"))
         self.refuse("gemm", self.a_file(), self.a_file(), "-o", "d.npy", "--gpu", 0, says=("no CUDA kernels", "-DSLUICE_CUDA=ON"))
 
     def a_file(self):

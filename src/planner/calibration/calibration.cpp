@@ -1,0 +1,124 @@
+#include "sluice/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "planner/calibration/built_in_text.hpp"
+#include "planner/calibration/constants.hpp"
+#include "planner/calibration/kernel_factor.hpp"
+#include "planner/json_format.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kFormat = "sluice-calibration";
+
+// The load path with ordinary loads: 4096 x 4096 x 4096 and smaller, 19 to 22 times the time of the same tile with TMA.
+constexpr double kThreadsLoadFactor = 20;
+
+Status check_range(const std::string& name, double value, double least, double most) {
+  if (value >= least && value <= most) return Nothing{};  // NaN is in no range
+  return Error{ErrorCode::invalid_argument, fmt::format("{} = {} must be from {} to {}", name, value, least, most)};
+}
+
+Status check_kernel_factors(const std::vector<KernelFactor>& factors) {
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    const std::string path = fmt::format("kernel_factors[{}]", i);
+    if (factors[i].kernel.empty())
+      return Error{ErrorCode::invalid_argument, path + ".kernel is empty; name the kernel as `sluice list` does"};
+    const auto same = [&](const KernelFactor& other) { return other.kernel == factors[i].kernel; };
+    const auto end = factors.begin() + static_cast<std::ptrdiff_t>(i);
+    if (const auto first = std::find_if(factors.begin(), end, same); first != end)
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("{}.kernel = \"{}\" was named before, by kernel_factors[{}]; remove one of them", path, factors[i].kernel,
+                               first - factors.begin())};
+    const std::string name = fmt::format("{}.factor (of {})", path, factors[i].kernel);
+    if (Status s = check_range(name, factors[i].factor, kLeastKernelFactor, kMostKernelFactor); !s) return s;
+  }
+  return Nothing{};
+}
+
+Status check_provenance(const CalibrationProvenance& p) {
+  constexpr double kMost = 1e9;
+  if (Status s = check_range("provenance.shapes", p.shapes, 0, kMost); !s) return s;
+  if (Status s = check_range("provenance.timings", p.timings, 0, kMost); !s) return s;
+  for (const auto& [name, ratio] : {std::pair{"provenance.choice_mean", p.choice_mean}, {"provenance.choice_worst", p.choice_worst}})
+    if (ratio != 0)
+      if (Status s = check_range(name, ratio, 1, kMost); !s)
+        return Error{s.error().code, s.error().message + ": it is a time over the fastest one's; 0 where it is not known"};
+  return Nothing{};
+}
+
+}  // namespace
+
+void fields(Either<KernelFactor> auto& s, auto&& field) {
+  auto& [kernel, factor] = s;
+  field("kernel", kernel);
+  field("factor", factor);
+}
+
+void fields(Either<CalibrationProvenance> auto& s, auto&& field) {
+  auto& [device, date, driver, commit, remarks, shapes, timings, choice_mean, choice_worst] = s;
+  field("device", device);
+  field("date", date);
+  field("driver", driver);
+  field("commit", commit);
+  field("remarks", remarks);
+  field("shapes", shapes);
+  field("timings", timings);
+  field("choice_mean", choice_mean);
+  field("choice_worst", choice_worst);
+}
+
+void fields(Either<Calibration> auto& s, auto&& field) {
+  field("provenance", s.provenance);
+  for (const Constant& constant : kConstants) field(constant.name, s.*constant.value);
+  field("kernel_factors", s.kernel_factors);
+}
+
+std::string kernel_key(const KernelConfig& kernel) {
+  const std::string whole = name(kernel);  // "bf16_rc_coop_...": type, layout, and what is wanted
+  return whole.substr(whole.find('_', whole.find('_') + 1) + 1);
+}
+
+double kernel_factor(const Calibration& calibration, const KernelConfig& kernel) {
+  const std::string key = kernel_key(kernel);
+  for (const KernelFactor& known : calibration.kernel_factors)
+    if (known.kernel == key) return known.factor;
+  return kernel.load == LoadPath::threads ? kThreadsLoadFactor : 1.0;
+}
+
+Status validate(const Calibration& calibration) {
+  for (const Constant& c : kConstants)
+    if (Status s = check_range(c.name, calibration.*c.value, c.least, c.most); !s) return s;
+  if (Status s = check_kernel_factors(calibration.kernel_factors); !s) return s;
+  return check_provenance(calibration.provenance);
+}
+
+std::string to_json(const Calibration& calibration) { return with_header(kFormat, calibration); }
+
+Result<Calibration> calibration_from_json(const std::string& text) {
+  Result<Calibration> calibration = parse_document<Calibration>(text, kFormat);
+  if (!calibration) return calibration;
+  if (Status s = validate(*calibration); !s) return s.error();
+  return calibration;
+}
+
+const Calibration& built_in_calibration() {
+  static const Calibration calibration = [] {
+    const Result<Calibration> read = calibration_from_json(kBuiltInCalibration);
+    if (read) return *read;
+    // Only a build from a wrong file comes here, and a unit test before it.
+    std::fprintf(stderr, "sluice: the calibration of this build, src/planner/calibration/h200.json: %s\n", read.error().message.c_str());
+    std::abort();
+  }();
+  return calibration;
+}
+
+}  // namespace sluice

@@ -1,0 +1,109 @@
+#include "bench/calibration_cases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sluice/plan.hpp"
+
+namespace sluice::bench {
+namespace {
+
+std::vector<CalibrationCase> cases_of(const std::string& suites) {
+  Result<std::vector<CalibrationCase>> cases = calibration_cases(suites);
+  EXPECT_TRUE(cases.ok()) << cases.error().message;
+  return cases ? *cases : std::vector<CalibrationCase>{};
+}
+
+TEST(CalibrationCases, AreOfAllKindsWhereverTheListIsCutOff) {
+  const std::vector<CalibrationCase> cases = cases_of("");
+  std::set<std::string> shapes, all;
+  for (const CalibrationCase& one : cases) {
+    shapes.insert(to_string(one.shape));
+    all.insert(to_string(one));
+    EXPECT_TRUE(!one.constant_b || one.shape.m <= 128) << to_string(one);
+    EXPECT_EQ(problem_of(one).constant_b, one.constant_b);
+    EXPECT_EQ(problem_of(one).n, one.shape.n);
+  }
+  EXPECT_EQ(all.size(), cases.size());
+  EXPECT_GE(shapes.size(), 65u);
+  EXPECT_LE(shapes.size(), 75u);
+  for (const CalibrationCase& one : cases)
+    if (one.shape.m <= 128)
+      EXPECT_EQ(std::count_if(cases.begin(), cases.end(), [&](const CalibrationCase& other) { return other.shape == one.shape; }), 2);
+
+  std::set<std::string> suites;
+  std::set<std::int64_t> llm_rows;
+  int constant = 0;
+  for (std::size_t i = 0; i < cases.size() / 3; ++i) {
+    suites.insert(cases[i].shape.suite);
+    constant += cases[i].constant_b ? 1 : 0;
+    if (cases[i].shape.suite == "llm") llm_rows.insert(cases[i].shape.m);
+  }
+  EXPECT_EQ(suites, (std::set<std::string>{"llm", "random", "splitk", "square", "wave"}));
+  EXPECT_EQ(llm_rows, (std::set<std::int64_t>{1, 16, 64, 128, 512, 2048}));
+  EXPECT_GE(constant, 5);
+}
+
+TEST(CalibrationCases, MayBeThoseOfSuites) {
+  EXPECT_EQ(cases_of("square").size(), 6u);  // none has so few rows that a constant B would show
+  EXPECT_EQ(cases_of("splitk").size(), 8u + 5u);
+  const Result<std::vector<CalibrationCase>> unknown = calibration_cases("square,nonesuch");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("'nonesuch'"), std::string::npos);
+}
+
+// Every candidate timed as predicted, but for one that is ten times as fast.
+ShapeResult result_of(const CalibrationCase& one, const DeviceSpec& device) {
+  ShapeResult result{.shape = one.shape};
+  for (const Candidate& candidate : plan(problem_of(one), device)->candidates)
+    if (candidate.verdict <= CandidateVerdict::slower)
+      result.kernels.push_back(
+          {.candidate = candidate, .kernel = name(candidate.kernel), .timing = {.us = candidate.predicted.total_us, .rounds = 3}});
+  result.kernels[3].timing.us /= 10;
+  return result;
+}
+
+TEST(CalibrationCases, TimingsAreThoseOfRightResultsOnly) {
+  const DeviceSpec device = *find_device("h200");
+  const CalibrationCase one{.shape = {"llm", 16, 4096, 4096}, .constant_b = true};
+  ShapeResult result = result_of(one, device);
+  const std::size_t all = result.kernels.size();
+  result.kernels[0].wrong = "5 of 4096 elements wrong";
+  result.kernels[1].timing.rounds = 0;
+  CalibrationTimings measured;
+  measured.add(one, result);
+  ASSERT_EQ(measured.timings.size(), all - 2);
+  EXPECT_EQ(measured.timings[0].candidate, result.kernels[2].candidate);
+  EXPECT_TRUE(measured.timings[0].problem.constant_b);
+  ASSERT_EQ(measured.wrong.size(), 1u);
+  for (const std::string piece : {"16x4096x4096, B constant", "5 of 4096"})
+    EXPECT_NE(measured.wrong[0].find(piece), std::string::npos) << measured.wrong[0];
+  measured.add(one, {.shape = one.shape, .wrong = "no kernel"});
+  EXPECT_EQ(measured.wrong.size(), 2u);
+}
+
+TEST(CalibrationCases, TheReportSaysHowGoodTheChoiceIsBeforeAndAfter) {
+  const DeviceSpec device = *find_device("h200");
+  CalibrationTimings measured;
+  for (const CalibrationCase& one :
+       {CalibrationCase{.shape = {"llm", 16, 4096, 4096}, .constant_b = true}, CalibrationCase{.shape = {"wave", 1024, 2048, 4096}}})
+    measured.add(one, result_of(one, device));
+  const std::string same = calibration_report(measured, device, built_in_calibration(), built_in_calibration());
+  for (const char* piece : {"llm, B constant", "wave", "all", "the worst choices after", "16x4096x4096, B constant: bf16_rc_"})
+    EXPECT_NE(same.find(piece), std::string::npos) << piece << " is not in\n" << same;
+  Calibration after = built_in_calibration();
+  for (const CandidateTiming& fastest : {measured.timings[3]}) {
+    const std::string key = kernel_key(fastest.candidate.kernel);
+    std::erase_if(after.kernel_factors, [&](const KernelFactor& known) { return known.kernel == key; });
+    after.kernel_factors.push_back({key, 0.1});
+  }
+  const std::string better = calibration_report(measured, device, built_in_calibration(), after);
+  const std::string line =
+      better.substr(better.find("llm, B constant"), better.find('\n', better.find("llm, B constant")) - better.find("llm, B constant"));
+  EXPECT_TRUE(line.ends_with("  1.0000   1.000")) << better;
+}
+
+}  // namespace
+}  // namespace sluice::bench
