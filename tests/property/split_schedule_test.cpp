@@ -16,6 +16,7 @@
 #include "core/check_scheduler.hpp"
 #include "random_plans.hpp"
 #include "scheduler/replay.hpp"
+#include "scheduler/workspace.hpp"
 #include "simulator/coverage.hpp"
 
 namespace sluice {

@@ -8,6 +8,7 @@
 
 #include "core/check_scheduler.hpp"
 #include "scheduler/items.hpp"
+#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {

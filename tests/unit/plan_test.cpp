@@ -13,6 +13,7 @@
 #include "core/kernel_layout.hpp"
 #include "random_plans.hpp"
 #include "scheduler/items.hpp"
+#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
