@@ -74,7 +74,7 @@ void check_prediction(const PredictedTime& t, const SchedulerParams& s) {
     RC_ASSERT(part >= 0);
   }
   RC_ASSERT(std::isfinite(t.total_us));
-  RC_ASSERT((t.reduction_us > 0) == (split_tile_count(s) > 0));
+  RC_ASSERT((t.reduction_us > 0) == (split_tile_count(s) > 0 || s.reduction == Reduction::cluster));
   const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
   RC_ASSERT(t.total_us > 0);
   RC_ASSERT(t.total_us >= others + std::max({t.matrix_us, t.hbm_us, t.l2_us}) - 1e-9 * t.total_us);
