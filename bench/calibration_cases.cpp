@@ -48,6 +48,7 @@ std::vector<CalibrationCase> mixed(const std::vector<CalibrationCase>& cases) {
   }
   std::sort(order.begin(), order.end());
   std::vector<CalibrationCase> mixed;
+  mixed.reserve(order.size());
   for (const auto& [unused, i] : order) mixed.push_back(cases[i]);
   return mixed;
 }
