@@ -158,12 +158,7 @@ Result<int> run_checked(const BenchOptions& options) {
 }  // namespace bench
 
 int run_bench(const BenchOptions& options) {
-  try {
-    const Result<int> outcome = bench::run_checked(options);
-    return outcome ? *outcome : bench::report_failure("bench", outcome.error(), options.json);
-  } catch (const std::exception& failure) {
-    return bench::report_failure("bench", {ErrorCode::cuda, failure.what()}, options.json);
-  }
+  return bench::run_reported("bench", options.json, [&] { return bench::run_checked(options); });
 }
 
 }  // namespace sluice

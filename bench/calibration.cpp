@@ -91,12 +91,7 @@ Result<int> calibrate(const CalibrationOptions& options) {
 }  // namespace bench
 
 int run_calibration(const CalibrationOptions& options) {
-  try {
-    const Result<int> outcome = bench::calibrate(options);
-    return outcome ? *outcome : bench::report_failure("calibrate", outcome.error(), options.json);
-  } catch (const std::exception& failure) {
-    return bench::report_failure("calibrate", {ErrorCode::cuda, failure.what()}, options.json);
-  }
+  return bench::run_reported("calibrate", options.json, [&] { return bench::calibrate(options); });
 }
 
 }  // namespace sluice

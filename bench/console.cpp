@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <exception>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -30,10 +31,18 @@ Status write_file(const std::string& path, const std::string& text) {
   return Nothing{};
 }
 
-int report_failure(std::string_view command, const Error& error, bool json) {
-  fmt::print(stderr, "sluice {}: {}\n", command, error.message);
-  if (json) fmt::print("{}", error_to_json(error, kCouldNotRun));
-  return kCouldNotRun;
+int run_reported(std::string_view command, bool json, const std::function<Result<int>()>& work) {
+  const auto report = [&](const Error& error) {
+    fmt::print(stderr, "sluice {}: {}\n", command, error.message);
+    if (json) fmt::print("{}", error_to_json(error, kCouldNotRun));
+    return kCouldNotRun;
+  };
+  try {
+    const Result<int> outcome = work();
+    return outcome ? *outcome : report(outcome.error());
+  } catch (const std::exception& failure) {
+    return report({ErrorCode::cuda, failure.what()});
+  }
 }
 
 void say_cublaslt_is_missing(const Error& why) {

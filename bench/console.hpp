@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,9 @@ void end_progress();
 
 Status write_file(const std::string& path, const std::string& text);
 
-// With `json` stdout holds one document whatever happens, in the form of the command line tool's errors. Returns kCouldNotRun.
-int report_failure(std::string_view command, const Error& error, bool json);
+// Runs a command's work, which returns an exit code. What it refuses and what the GPU throws is reported, and the code is kCouldNotRun;
+// with `json` stdout holds one document whatever happens, in the form of the command line tool's errors.
+int run_reported(std::string_view command, bool json, const std::function<Result<int>()>& work);
 
 void say_cublaslt_is_missing(const Error& why);
 

@@ -16,6 +16,10 @@ struct TilePart {
   bool whole_chunks = true;  // of the epilogue
 };
 
+// Sums are handed over in packets of four accumulators a thread: 64 rows of P by 8 columns of Q for a warpgroup.
+constexpr int packets_per_warpgroup(const KernelConfig& c) { return accumulators_per_thread(c) / 4; }
+inline constexpr int kPacketBytes = kWarpgroupThreads * 16;
+
 // Whether pieces can meet in a cluster of CTAs without one of the kernel's own (Reduction::cluster). In the layouts of inference alone, for
 // the sake of the time it takes to compile.
 constexpr bool joins_in_cluster(const KernelConfig& c) {
@@ -27,16 +31,13 @@ constexpr bool joins_in_slices(const KernelConfig& c) { return joins_in_cluster(
 // Slices of a tile under Reduction::separate: one for each piece, as long as there are packets for them and bits in the word they share.
 constexpr int slices_of_tile(const KernelConfig& c, int splits) {
   constexpr int kMostSlices = 16;
-  const int packets = accumulators_per_thread(c) / 4, most = packets < kMostSlices ? packets : kMostSlices;
+  const int packets = packets_per_warpgroup(c), most = packets < kMostSlices ? packets : kMostSlices;
   return splits < most ? splits : most;
 }
 
 inline int launched_cluster_size(const KernelConfig& c, const SchedulerParams& s) {
   return s.reduction == Reduction::cluster ? s.splits : cluster_size(c);
 }
-// There, sums are handed over in packets of four accumulators a thread: 64 rows of P by 8 columns of Q for a warpgroup.
-constexpr int packets_per_warpgroup(const KernelConfig& c) { return accumulators_per_thread(c) / 4; }
-inline constexpr int kPacketBytes = kWarpgroupThreads * 16;
 
 // Which part of a tile each of `splits` CTAs of a cluster finishes: packets [part_begin(cta), part_begin(cta + 1)) of every warpgroup.
 // Whole chunks of the epilogue where there is one for each CTA, since the copy engine can store them, else what makes the parts equal.

@@ -8,13 +8,10 @@
 
 #include "sluice/plan_cache.hpp"
 
+#include "devices.hpp"
+
 namespace sluice {
 namespace {
-
-const DeviceSpec& h200() {
-  static const DeviceSpec device = *find_device("h200");
-  return device;
-}
 
 GemmProblem problem(std::int64_t m) { return {.m = m, .n = 256, .k = 128}; }
 

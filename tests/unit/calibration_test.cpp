@@ -19,15 +19,12 @@
 #include "planner/calibration/constants.hpp"
 #include "planner/calibration/kernel_factor.hpp"
 
+#include "devices.hpp"
+
 namespace sluice {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const DeviceSpec& h200() {
-  static const DeviceSpec device = *find_device("h200");
-  return device;
-}
 
 void expect_refused(const std::string& text, ErrorCode code, const std::vector<std::string>& pieces) {
   const Result<Calibration> read = calibration_from_json(text);

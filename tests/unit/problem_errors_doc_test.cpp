@@ -15,10 +15,10 @@
 
 #include "core/check_arguments.hpp"
 
+#include "devices.hpp"
+
 namespace sluice {
 namespace {
-
-DeviceSpec h200() { return *find_device("h200"); }
 
 template <class Change>
 Error plan_error(Change change) {

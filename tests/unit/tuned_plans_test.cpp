@@ -9,15 +9,12 @@
 
 #include "sluice/plan_cache.hpp"
 
+#include "devices.hpp"
+
 namespace sluice {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const DeviceSpec& h200() {
-  static const DeviceSpec device = *find_device("h200");
-  return device;
-}
 
 GemmProblem problem(std::int64_t m) { return {.m = m, .n = 1024, .k = 512}; }
 
