@@ -20,13 +20,13 @@ template <class L>
 concept ItemList = requires(const SchedulerParams& params, std::int32_t item) {
   { L::kHasEmptyItems } -> std::convertible_to<bool>;
   { L::count(params) } -> std::same_as<std::int32_t>;
-  { L::at(params, item) } -> std::same_as<WorkTile>;
+  { L::piece_at(params, item) } -> std::same_as<TilePiece>;
 };
 
 struct WholeTileItems {
   static constexpr bool kHasEmptyItems = false;
   SLUICE_HOST_DEVICE static constexpr std::int32_t count(const SchedulerParams& p) { return cluster_tiles(p); }
-  SLUICE_HOST_DEVICE static constexpr WorkTile at(const SchedulerParams& p, std::int32_t item) { return tile_at(p, item); }
+  SLUICE_HOST_DEVICE static constexpr TilePiece piece_at(const SchedulerParams& p, std::int32_t item) { return whole_tile(p, item); }
 };
 
 // The list of p.kind.
@@ -35,17 +35,18 @@ SLUICE_HOST_DEVICE constexpr std::int32_t item_count(const SchedulerParams& p) {
   if (p.kind == SchedulerKind::stream_k || p.kind == SchedulerKind::hybrid) return StreamKItems::count(p);
   return WholeTileItems::count(p);
 }
-SLUICE_HOST_DEVICE constexpr WorkTile item_at(const SchedulerParams& p, std::int32_t item) {
-  if (p.kind == SchedulerKind::split_k) return SplitKItems::at(p, item);
-  if (p.kind == SchedulerKind::stream_k || p.kind == SchedulerKind::hybrid) return StreamKItems::at(p, item);
-  return WholeTileItems::at(p, item);
+SLUICE_HOST_DEVICE constexpr TilePiece piece_at(const SchedulerParams& p, std::int32_t item) {
+  if (p.kind == SchedulerKind::split_k) return SplitKItems::piece_at(p, item);
+  if (p.kind == SchedulerKind::stream_k || p.kind == SchedulerKind::hybrid) return StreamKItems::piece_at(p, item);
+  return WholeTileItems::piece_at(p, item);
 }
+SLUICE_HOST_DEVICE constexpr WorkTile item_at(const SchedulerParams& p, std::int32_t item) { return place(p, piece_at(p, item)); }
 
 // Whatever the kind, decided at run time.
 struct AnyItems {
   static constexpr bool kHasEmptyItems = true;
   SLUICE_HOST_DEVICE static constexpr std::int32_t count(const SchedulerParams& p) { return item_count(p); }
-  SLUICE_HOST_DEVICE static constexpr WorkTile at(const SchedulerParams& p, std::int32_t item) { return item_at(p, item); }
+  SLUICE_HOST_DEVICE static constexpr TilePiece piece_at(const SchedulerParams& p, std::int32_t item) { return sluice::piece_at(p, item); }
 };
 static_assert(ItemList<WholeTileItems> && ItemList<SplitKItems> && ItemList<StreamKItems> && ItemList<AnyItems>);
 

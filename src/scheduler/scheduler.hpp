@@ -34,7 +34,7 @@ class ItemScheduler {
 
   SLUICE_HOST_DEVICE bool next(WorkTile& tile) {
     if (done()) return false;
-    tile = Items::at(params_, next_);
+    tile = place(params_, Items::piece_at(params_, next_));
     next_ += stride_;
     pass_over_empty_items();
     return true;
@@ -44,7 +44,7 @@ class ItemScheduler {
   // At once, so that done() need not look ahead.
   SLUICE_HOST_DEVICE void pass_over_empty_items() {
     if constexpr (Items::kHasEmptyItems)
-      while (!done() && Items::at(params_, next_).peers == 0) next_ += stride_;
+      while (!done() && Items::piece_at(params_, next_).peers == 0) next_ += stride_;
   }
 
   const SchedulerParams& params_;

@@ -18,24 +18,20 @@ struct SplitKItems {
 
   // The last piece of a tile waits for the items `cluster_tiles` before it, twice as many before it, and so on; in a cluster all wait for
   // one another, and run at once.
-  SLUICE_HOST_DEVICE static constexpr WorkTile at(const SchedulerParams& p, std::int32_t item) {
+  SLUICE_HOST_DEVICE static constexpr TilePiece piece_at(const SchedulerParams& p, std::int32_t item) {
     const std::int32_t tiles = cluster_tiles(p);
     // Pieces that meet in a cluster are neighbours.
     const bool together = p.reduction == Reduction::cluster;
-    const std::int32_t quotient = item / (together ? p.splits : tiles);
-    const std::int32_t split = together ? item - quotient * p.splits : quotient;
-    const std::int32_t index = together ? quotient : item - quotient * tiles;
-    WorkTile tile = tile_at(p, index);
-    if (p.splits == 1) return tile;
+    const std::int32_t many = quotient(item, together ? p.splits : tiles);
+    const std::int32_t split = together ? item - many * p.splits : many;
+    const std::int32_t index = together ? many : item - many * tiles;
+    if (p.splits == 1) return whole_tile(p, index);
     // As equal as can be: the first `longer` pieces have one k-tile more. A product of split and k_tiles might not fit in 32 bits.
     const std::int32_t length = p.k_tiles / p.splits;
     const std::int32_t longer = p.k_tiles - length * p.splits;
-    tile.k_begin = split * length + (split < longer ? split : longer);
-    tile.k_end = tile.k_begin + length + (split < longer ? 1 : 0);
-    tile.split_tile = index;
-    tile.peer = split;
-    tile.peers = p.splits;
-    return tile;
+    const std::int32_t k_begin = split * length + (split < longer ? split : longer);
+    const std::int32_t k_end = k_begin + length + (split < longer ? 1 : 0);
+    return {.index = index, .k_begin = k_begin, .k_end = k_end, .split_tile = index, .peer = split, .peers = p.splits};
   }
 };
 

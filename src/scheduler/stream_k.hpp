@@ -84,59 +84,52 @@ struct StreamKItems {
     return (1 + rows + 1) * p.stream_k_ranges;
   }
 
-  SLUICE_HOST_DEVICE static constexpr WorkTile at(const SchedulerParams& p, std::int32_t item) {
-    if (p.stream_k_tiles == 0) return tile_at(p, item);
+  SLUICE_HOST_DEVICE static constexpr TilePiece piece_at(const SchedulerParams& p, std::int32_t item) {
+    if (p.stream_k_tiles == 0) return whole_tile(p, item);
     const StreamKCuts cuts(p);
     const std::int32_t row = item / p.stream_k_ranges;
     const std::int32_t range = item - row * p.stream_k_ranges;
     const std::int32_t whole = item - (1 + cuts.most_whole_tiles()) * p.stream_k_ranges;  // number of an uncut tile
-    if (whole >= 0 && whole < cluster_tiles(p) - p.stream_k_tiles) return tile_at(p, p.stream_k_tiles + whole);
+    if (whole >= 0 && whole < cluster_tiles(p) - p.stream_k_tiles) return whole_tile(p, p.stream_k_tiles + whole);
     return of_range(p, cuts, row, range);
   }
 
  private:
   // An item that belongs to a range: an empty one where the range has none in this row.
-  SLUICE_HOST_DEVICE static constexpr WorkTile of_range(const SchedulerParams& p, const StreamKCuts& cuts, std::int32_t row,
-                                                        std::int32_t range) {
+  SLUICE_HOST_DEVICE static constexpr TilePiece of_range(const SchedulerParams& p, const StreamKCuts& cuts, std::int32_t row,
+                                                         std::int32_t range) {
     const std::int32_t per_region = p.stream_k_ranges / p.stream_k_regions;
     const std::int32_t region = range / per_region, local = range - region * per_region;
-    if (local >= cuts.ranges()) return nothing();
+    if (local >= cuts.ranges()) return no_piece();
     const std::int32_t begin = cuts.cut(local), end = cuts.cut(local + 1);
     const std::int32_t first = begin / p.k_tiles, last = end / p.k_tiles;  // the tiles with the two cuts
     const std::int32_t head = begin - first * p.k_tiles, tail = end - last * p.k_tiles;
     const std::int32_t first_tile = region * (p.stream_k_tiles / p.stream_k_regions);
 
     if (row == 0) {
-      if (tail == 0 || begin == end) return nothing();
+      if (tail == 0 || begin == end) return no_piece();
       return piece(p, cuts, region, first_tile, last, first == last ? head : 0, tail, local);
     }
     if (row <= cuts.most_whole_tiles()) {
       const std::int32_t tile = first + (head > 0 ? 1 : 0) + row - 1;
-      return tile < last ? tile_at(p, first_tile + tile) : nothing();
+      return tile < last ? whole_tile(p, first_tile + tile) : no_piece();
     }
     const std::int32_t whole_rows = (cluster_tiles(p) - p.stream_k_tiles + p.stream_k_ranges - 1) / p.stream_k_ranges;
     const bool completes = row > cuts.most_whole_tiles() + whole_rows && head > 0 && first < last;
-    return completes ? piece(p, cuts, region, first_tile, first, head, p.k_tiles, local) : nothing();
+    return completes ? piece(p, cuts, region, first_tile, first, head, p.k_tiles, local) : no_piece();
   }
 
-  SLUICE_HOST_DEVICE static constexpr WorkTile piece(const SchedulerParams& p, const StreamKCuts& cuts, std::int32_t region,
-                                                     std::int32_t first_tile, std::int32_t tile, std::int32_t k_begin, std::int32_t k_end,
-                                                     std::int32_t range) {
+  SLUICE_HOST_DEVICE static constexpr TilePiece piece(const SchedulerParams& p, const StreamKCuts& cuts, std::int32_t region,
+                                                      std::int32_t first_tile, std::int32_t tile, std::int32_t k_begin, std::int32_t k_end,
+                                                      std::int32_t range) {
     const std::int32_t beginner = cuts.first_range(tile);
-    WorkTile result = tile_at(p, first_tile + tile);
-    result.k_begin = k_begin;
-    result.k_end = k_end;
     // A range begins one tile at most that it does not complete: its number serves as the tile's.
-    result.split_tile = region * (p.stream_k_ranges / p.stream_k_regions) + beginner;
-    result.peer = range - beginner;
-    result.peers = cuts.last_range(tile) - beginner + 1;
-    return result;
-  }
-
-  SLUICE_HOST_DEVICE static constexpr WorkTile nothing() {
-    WorkTile tile;
-    tile.peers = 0;
-    return tile;
+    return {.index = first_tile + tile,
+            .k_begin = k_begin,
+            .k_end = k_end,
+            .split_tile = region * (p.stream_k_ranges / p.stream_k_regions) + beginner,
+            .peer = range - beginner,
+            .peers = cuts.last_range(tile) - beginner + 1};
   }
 };
 
