@@ -24,10 +24,10 @@ Status check_split_k(const SchedulerParams& s, std::int64_t units) {
   if (work_tiles(s) * s.splits > kMostItems)
     return wrong(equation("splits", s.splits) + " makes " + std::to_string(work_tiles(s) * s.splits) + " pieces of " +
                  std::to_string(work_tiles(s)) + " tiles; the limit is 2^29, use fewer splits");
-  if (s.reduction == Reduction::separate && (s.splits > kMostPiecesInSlices || s.cluster_m * s.cluster_n != 1 ||
-                                             s.claim != WorkClaim::fixed || units != work_tiles(s) * s.splits))
-    return wrong("pieces that meet in slices need a kernel without a cluster, fixed turn, at most " + std::to_string(kMostPiecesInSlices) +
-                 " splits, and a CTA for each of the " + std::to_string(work_tiles(s) * s.splits) + " pieces");
+  if (s.reduction == Reduction::separate &&
+      (s.splits > kMostPiecesInSlices || s.claim != WorkClaim::fixed || units != work_tiles(s) * s.splits))
+    return wrong("pieces that meet in slices need fixed turn, at most " + std::to_string(kMostPiecesInSlices) +
+                 " splits, and a CTA or cluster for each of the " + std::to_string(work_tiles(s) * s.splits) + " pieces");
   if (s.reduction == Reduction::cluster) {
     if (s.splits != 2 && s.splits != 4 && s.splits != 8)
       return wrong(equation("splits", s.splits) + " must be 2, 4 or 8 for pieces that meet in a cluster; others meet in the workspace");

@@ -41,11 +41,11 @@ constexpr bool k_major_q(const KernelConfig& c) { return swapped(c) ? k_major_a(
 constexpr int consumer_warpgroups(const KernelConfig& c) {
   return c.schedule == KernelSchedule::pingpong || tile_p(c) > kWgmmaRows ? 2 : 1;
 }
-// Warpgroup 0 loads, and its last warp works out the tiles. The tensor memory accelerator needs one thread of one warp; ordinary loads are
-// shared by all the others.
+// Warpgroup 0 loads, and its last warp works out the tiles. The tensor memory accelerator needs one thread for each operand; ordinary loads
+// are shared by all the other warps.
 inline constexpr int kWarpsPerWarpgroup = 4;
 inline constexpr int kDispatcherWarp = 3;
-constexpr int producing_warps(const KernelConfig& c) { return c.load == LoadPath::tma ? 1 : kDispatcherWarp; }
+constexpr int producing_warps(const KernelConfig& c) { return c.load == LoadPath::tma ? 2 : kDispatcherWarp; }
 
 // Workers of one CTA: who takes work tiles from the scheduler.
 constexpr int workers_per_cta(const KernelConfig& c) { return c.schedule == KernelSchedule::pingpong ? 2 : 1; }

@@ -26,8 +26,12 @@ constexpr bool joins_in_cluster(const KernelConfig& c) {
   return joins_pieces(c) && k_major_a(c) && k_major_b(c) && cluster_size(c) == 1 && c.schedule == KernelSchedule::cooperative &&
          c.load == LoadPath::tma;
 }
-// Whether many pieces can finish a tile in slices (Reduction::separate), which takes some registers more.
-constexpr bool joins_in_slices(const KernelConfig& c) { return joins_in_cluster(c) && accumulators_per_thread(c) <= 128; }
+// Whether many pieces can finish a tile in slices (Reduction::separate): a tile large enough for more accumulators is not cut in many, and
+// two CTAs on an SM have half of the registers.
+constexpr bool joins_in_slices(const KernelConfig& c) {
+  return k_major_a(c) && k_major_b(c) && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma &&
+         accumulators_per_thread(c) <= (c.ctas_per_sm == 1 ? 64 : 16);
+}
 // Slices of a tile under Reduction::separate: one for each piece, as long as there are packets for them and bits in the word they share.
 constexpr int slices_of_tile(const KernelConfig& c, int splits) {
   constexpr int kMostSlices = 16;

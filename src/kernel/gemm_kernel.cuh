@@ -29,7 +29,7 @@ constexpr RegisterSplit register_split(const KernelConfig& config) {
   return joins_pieces(config) ? RegisterSplit{56, 224} : RegisterSplit{40, 232};
 }
 
-template <KernelConfig config, class Producer>
+template <KernelConfig config>
 class GemmKernel {
  public:
   SLUICE_DEVICE GemmKernel(const GemmParams& params, std::byte* shared)
@@ -38,16 +38,8 @@ class GemmKernel {
   SLUICE_DEVICE void run() {
     const int warpgroup = arch::warpgroup_in_cta(), warp = arch::warp_in_cta();
     int item = unit();
-    if (warp == 0) {
-      if (arch::elect_one()) {
-        Producer::prefetch(params_.mainloop);
-        TileStore<config>::prefetch(params_.epilogue);
-      }
-      ring_.init();
-      work_.init(dealt_out());
-      if (!dealt_out()) tickets_.init();
-      Pieces::init(params_, shared_);
-      arch::fence_barrier_init();
+    if (warp < kDispatcherWarp) {
+      if (arch::elect_one()) make_ready(warp);
     } else if (warp == kDispatcherWarp && dealt_out()) {
       put_first(item);  // while the barriers are being made
     }
@@ -75,6 +67,25 @@ class GemmKernel {
   static constexpr bool kSplitsRegisters = consumer_warpgroups(config) > 1;
   static constexpr int kFirstTurnBarrier = TileStore<config>::kFirstBarrier + 2;  // pingpong: one named barrier for each consumer
 
+  // The first warps each make some of the barriers, since each takes some 20 cycles.
+  SLUICE_DEVICE void make_ready(int warp) const {
+    if (warp == 0) {
+      ring_.init_full();
+    } else if (warp == 1) {
+      ring_.init_empty();
+      if (config.load == LoadPath::tma) {
+        arch::prefetch_tensor_map(params_.mainloop.p.map);
+        arch::prefetch_tensor_map(params_.mainloop.q.map);
+      }
+      TileStore<config>::prefetch(params_.epilogue);
+    } else {
+      work_.init(dealt_out());
+      if (!dealt_out()) tickets_.init();
+      Pieces::init(params_, shared_);
+    }
+    arch::fence_barrier_init();
+  }
+
   SLUICE_DEVICE void sync_barriers_ready() const {
     arch::sync_cta();
     if constexpr (kInCluster) {  // what init() wrote, its own fence has made visible
@@ -93,9 +104,15 @@ class GemmKernel {
     if (warp == kDispatcherWarp) {
       arch::note_role("dispatcher");
       if (arch::elect_one()) dispatch(item);
-    } else if (warp < producing_warps(config)) {
-      arch::note_role("producer");
-      if (!Producer::kAlone || arch::elect_one()) produce();
+      return;
+    }
+    arch::note_role("producer");
+    if constexpr (config.load == LoadPath::threads) {
+      produce(ThreadProducer<config>(params_.mainloop, ring_));
+    } else if (warp == 0) {
+      if (arch::elect_one()) produce(TmaProducer<config, Operand::p>(params_.mainloop, ring_));
+    } else if (warp == 1) {
+      if (arch::elect_one()) produce(TmaProducer<config, Operand::q>(params_.mainloop, ring_));
     }
   }
 
@@ -105,11 +122,12 @@ class GemmKernel {
   // memory that it may still use. The first item with work, `item` or behind it, goes into the ring at once.
   SLUICE_DEVICE void put_first(int& item) const {
     const int items = item_count(params_.scheduler);
-    WorkTile tile = tile_of(item);
-    while (tile.peers == 0) {
-      item += units();
-      if (item >= items) break;
-      tile = tile_of(item);
+    WorkTile tile;
+    tile.peers = 0;
+    SLUICE_NO_UNROLL
+    for (;; item += units()) {
+      if (item < items) tile = tile_of(item);
+      if (tile.peers > 0 || item >= items) break;
     }
     if (arch::lane() == 0) work_.put_first(tile);
   }
@@ -118,15 +136,15 @@ class GemmKernel {
   SLUICE_DEVICE void dispatch(int item) {
     const int items = item_count(params_.scheduler);
     typename Work::Position at;
-    if (dealt_out()) {
+    if (dealt_out())
       at.advance();
-      SLUICE_NO_UNROLL
-      for (item += units(); item < items; item += units()) hand_out(tile_of(item), at);
-    } else {
+    else
       arch::wait_for_predecessor();
-      SLUICE_NO_UNROLL
-      for (item = tickets_.next(params_.reduction.counter, items); item < items; item = tickets_.next(params_.reduction.counter, items))
-        hand_out(tile_of(item), at);
+    SLUICE_NO_UNROLL
+    for (;;) {
+      item = dealt_out() ? item + units() : tickets_.next(params_.reduction.counter, items);
+      if (item >= items) break;
+      hand_out(tile_of(item), at);
     }
     WorkTile none;
     none.peers = 0;
@@ -147,14 +165,14 @@ class GemmKernel {
     if (tile.peers > 0) work_.put(tile, at);
   }
 
-  SLUICE_DEVICE void produce() const {
+  template <class Producer>
+  SLUICE_DEVICE void produce(const Producer& producer) const {
+    // Nothing in global memory that is not constant is touched before this.
+    if (!producer.constant()) arch::wait_for_predecessor();
     typename Ring::Position at;
     typename Work::Position work_at;
-    int ahead = 0;
-    if (dealt_out()) ahead = Producer::load_ahead(params_.mainloop, ring_, work_.read(work_at));
-    arch::wait_for_predecessor();  // nothing in global memory that is not constant is touched before this
     SLUICE_NO_UNROLL
-    for (;;) {
+    for (bool first = true;; first = false) {
       const WorkTile tile = work_.read(work_at);
       if (tile.peers == 0) break;
       if constexpr (Producer::kAlone)
@@ -162,8 +180,7 @@ class GemmKernel {
       else
         work_.release(work_at);
       arch::note_work(tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end);
-      Producer::load(params_.mainloop, ring_, at, tile, ahead);
-      ahead = 0;
+      producer.load(at, tile, first);
     }
   }
 
@@ -194,6 +211,7 @@ class GemmKernel {
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
       Pieces::finish(params_, shared_, sums, tile, warpgroup, output);
+      at.stage = arch::uniform(at.stage);  // else the main loop moves each descriptor from a register of every lane to one of the warp
     }
     output.finish();
   }
@@ -213,8 +231,7 @@ class GemmKernel {
 // The whole body of the kernel of one configuration.
 template <KernelConfig config>
 SLUICE_DEVICE void run_gemm_kernel(const GemmParams& params) {
-  using Producer = std::conditional_t<config.load == LoadPath::tma, TmaProducer<config>, ThreadProducer<config>>;
-  GemmKernel<config, Producer> kernel(params, arch::dynamic_shared_memory());
+  GemmKernel<config> kernel(params, arch::dynamic_shared_memory());
   kernel.run();
 }
 

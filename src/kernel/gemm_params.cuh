@@ -17,8 +17,9 @@ struct OperandParams {
   const void* data;  // LoadPath::threads
   std::int64_t leading_elems;
   std::int64_t batch_stride_elems;
-  std::int32_t vectors;     // rows of A or columns of B
-  std::int32_t batch_step;  // 1, or 0 when one matrix serves the whole batch
+  std::int32_t vectors;      // rows of A or columns of B
+  std::int32_t batch_step;   // 1, or 0 when one matrix serves the whole batch
+  std::int32_t stage_bytes;  // that arrive through the copy engine: less than the tile's where a tile is wider than the matrix
   bool whole_tiles;  // the map's third direction is K, in slabs of one swizzled row, and not the batch: one box is the tile of a stage
   bool constant;     // may be read before the kernel before this one has finished
 };
@@ -27,7 +28,6 @@ struct MainloopParams {
   OperandParams p;
   OperandParams q;
   std::int32_t k;
-  std::int32_t stage_bytes;  // that arrive through the copy engine: less than the stage where a tile is wider than the matrix
 };
 
 // How results leave. copy_engine: rounded in registers, staged in shared memory, stored by the copy engine. elementwise: staged in fp32,

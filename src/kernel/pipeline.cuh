@@ -34,15 +34,9 @@ class Pipeline {
   SLUICE_DEVICE explicit Pipeline(std::byte* shared)
       : shared_(shared), full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)), empty_(full_ + kLayout.stages) {}
 
-  // By one warp, before a fence and the barrier that lets the roles begin: every lane makes its own.
-  SLUICE_DEVICE void init() {
-    for (int i = arch::lane(); i < kLayout.stages; i += 32) {
-      arch::barrier_init(&full_[i], kFullArrivals);
-      arch::barrier_init(&empty_[i], kEmptyArrivals);
-      arch::note_barrier(&full_[i], "full", i);
-      arch::note_barrier(&empty_[i], "empty", i);
-    }
-  }
+  // By one thread each (lanes would take turns), before a fence and the barrier that lets the roles begin.
+  SLUICE_DEVICE void init_full() const { init(full_, kFullArrivals, "full"); }
+  SLUICE_DEVICE void init_empty() const { init(empty_, kEmptyArrivals, "empty"); }
 
   SLUICE_DEVICE std::byte* stage_p(const Position& at) const { return shared_ + at.stage * kLayout.stage_bytes; }
   SLUICE_DEVICE std::byte* stage_q(const Position& at) const { return stage_p(at) + operand_bytes_p(config); }
@@ -63,7 +57,15 @@ class Pipeline {
   }
 
  private:
-  static constexpr int kFullArrivals = config.load == LoadPath::tma ? 1 : producing_warps(config) * 32;
+  static SLUICE_DEVICE void init(arch::Barrier* barriers, int arrivals, const char* name) {
+    SLUICE_UNROLL
+    for (int i = 0; i < kLayout.stages; ++i) {
+      arch::barrier_init(&barriers[i], arrivals);
+      arch::note_barrier(&barriers[i], name, i);
+    }
+  }
+
+  static constexpr int kFullArrivals = producing_warps(config) * (config.load == LoadPath::tma ? 1 : 32);
   static constexpr int kWarpgroupsPerStage = config.schedule == KernelSchedule::cooperative ? consumer_warpgroups(config) : 1;
   static constexpr int kEmptyArrivals = kWarpgroupsPerStage * kWarpsPerWarpgroup * cluster_size(config);
 

@@ -16,15 +16,15 @@ class Tickets {
         full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.ticket_barrier_offset)),
         empty_(full_ + kWorkSlots) {}
 
-  // By one warp, before a fence and the barrier that lets the roles begin.
+  // By one thread, before a fence and the barrier that lets the roles begin.
   SLUICE_DEVICE void init() const {
     if constexpr (kInCluster) {
-      const int lane = arch::lane();
-      if (lane < kWorkSlots) {
-        arch::barrier_init(&full_[lane], 1);
-        arch::barrier_init(&empty_[lane], cluster_size(config));
-        arch::note_barrier(&full_[lane], "ticket full", lane);
-        arch::note_barrier(&empty_[lane], "ticket empty", lane);
+      SLUICE_UNROLL
+      for (int i = 0; i < kWorkSlots; ++i) {
+        arch::barrier_init(&full_[i], 1);
+        arch::barrier_init(&empty_[i], cluster_size(config));
+        arch::note_barrier(&full_[i], "ticket full", i);
+        arch::note_barrier(&empty_[i], "ticket empty", i);
       }
     }
   }

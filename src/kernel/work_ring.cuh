@@ -2,6 +2,8 @@
 // is paid beside the main loop, once a CTA.
 #pragma once
 
+#include <bit>
+
 #include "sluice/schedule.hpp"
 
 #include "arch/arch.cuh"
@@ -20,17 +22,16 @@ class WorkRing {
         full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.work_barrier_offset)),
         empty_(full_ + kWorkSlots) {}
 
-  // By one warp, before a fence and the barrier that lets the roles begin. `first_is_put`: slot 0 is filled before that barrier, too, so
-  // that nobody need wait for it.
-  SLUICE_DEVICE void init(bool first_is_put) {
-    const int lane = arch::lane();
-    if (lane < kWorkSlots) {
-      arch::barrier_init(&full_[lane], 1);
-      arch::barrier_init(&empty_[lane], kTakers);
-      arch::note_barrier(&full_[lane], "work full", lane);
-      arch::note_barrier(&empty_[lane], "work empty", lane);
-      if (lane == 0 && first_is_put) arch::barrier_arrive(&full_[0]);
+  // By one thread, before a fence and the barrier that lets the roles begin. `first_is_put`: slot 0 is filled before that barrier, too.
+  SLUICE_DEVICE void init(bool first_is_put) const {
+    SLUICE_UNROLL
+    for (int i = 0; i < kWorkSlots; ++i) {
+      arch::barrier_init(&full_[i], 1);
+      arch::barrier_init(&empty_[i], kTakers);
+      arch::note_barrier(&full_[i], "work full", i);
+      arch::note_barrier(&empty_[i], "work empty", i);
     }
+    if (first_is_put) arch::barrier_arrive(&full_[0]);
   }
 
   // One thread deals; peers == 0 says that there is no more.
@@ -46,19 +47,10 @@ class WorkRing {
   SLUICE_DEVICE WorkTile read(const Position& at) const {
     arch::barrier_wait(&full_[at.stage], at.parity);
     const arch::SharedAddress slot = slots_ + at.stage * kWorkSlotBytes;
-    std::uint32_t where[4], what[4];
-    arch::load_shared(slot, where);
-    arch::load_shared(slot + 16, what);
-    WorkTile tile;
-    tile.tile_m = number(where[0]);
-    tile.tile_n = number(where[1]);
-    tile.group = number(where[2]);
-    tile.split_tile = number(where[3]);
-    tile.k_begin = number(what[0]);
-    tile.k_end = number(what[1]);
-    tile.peer = number(what[2]);
-    tile.peers = number(what[3]);
-    return tile;
+    Halves halves;
+    arch::load_shared(slot, halves.where);
+    arch::load_shared(slot + 16, halves.what);
+    return std::bit_cast<WorkTile>(halves);
   }
 
   // Producers and consumers release every tile: whole warps, or a single thread that alone stands for its warp.
@@ -76,15 +68,14 @@ class WorkRing {
   static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
   static constexpr int kTakers = producing_warps(config) + kWarpsPerWarpgroup * consumer_warpgroups(config);
 
+  struct Halves {
+    std::uint32_t where[4], what[4];
+  };
   static SLUICE_DEVICE void write(const WorkTile& tile, arch::SharedAddress slot) {
-    const std::uint32_t where[4] = {bits(tile.tile_m), bits(tile.tile_n), bits(tile.group), bits(tile.split_tile)};
-    const std::uint32_t what[4] = {bits(tile.k_begin), bits(tile.k_end), bits(tile.peer), bits(tile.peers)};
-    arch::store_shared(slot, where);
-    arch::store_shared(slot + 16, what);
+    const Halves halves = std::bit_cast<Halves>(tile);
+    arch::store_shared(slot, halves.where);
+    arch::store_shared(slot + 16, halves.what);
   }
-
-  static SLUICE_DEVICE std::uint32_t bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
-  static SLUICE_DEVICE std::int32_t number(std::uint32_t x) { return static_cast<std::int32_t>(x); }
 
   arch::SharedAddress slots_;
   arch::Barrier* full_;

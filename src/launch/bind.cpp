@@ -50,6 +50,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.batch_stride_elems = view.batch_stride_elems;
   params.vectors = static_cast<std::int32_t>(view.vectors);
   params.constant = view.constant;
+  params.stage_bytes = loaded_bytes(plan, view);
   params.batch_step = p.batch > 1 && view.batch_stride_elems == 0 ? 0 : 1;
   if (plan.kernel.load == LoadPath::threads || plan.scheduler.k_tiles == 0) return Nothing{};
 
@@ -104,7 +105,6 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
   params.k = static_cast<std::int32_t>(p.k);
   if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s) return s;
   if (Status s = fill_operand(plan, swap ? a : b, encode, params.q); !s) return s;
-  params.stage_bytes = loaded_bytes(plan, a) + loaded_bytes(plan, b);
   return Nothing{};
 }
 
@@ -172,8 +172,7 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
 
 // Whether the next launch's CTAs may start as soon as there is room for them, and fetch what is constant (one H200, 21 November 2026).
 // Not beside CTAs that fill half of an SM: the two would compete while one is late (14.8 instead of 13.6 us for 50 MB).
-// Not beside a long run on part of the SMs: the next one's CTAs would crowd where there was room, and run so (5120 x 25600 on 80 CTAs: 85
-// instead of 65 us). Short runs gain all the same (6144 x 4096 on 96 CTAs: 14.1 instead of 16.2 us).
+// Not beside a long run on part of the SMs: the next one's CTAs would crowd where there was room, and run so (5120 x 25600 on 80 CTAs).
 bool successor_may_move_in(const Plan& plan) {
   constexpr double kLongRunUs = 30;
   const bool fills_device = plan.grid_ctas * 10 >= plan.device.sm_count * 9;

@@ -138,8 +138,8 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
   if (s.reduction == Reduction::separate && !joins_in_slices(kernel))
     return Error{ErrorCode::unsupported,
                  "pieces of " + name(kernel) +
-                     " cannot meet in slices: that takes a cooperative kernel with aligned operands of contiguous K "
-                     "and without a cluster, with at most 128 accumulators a thread"};
+                     " cannot meet in slices: that takes a cooperative kernel with aligned operands of contiguous K, "
+                     "with at most 64 accumulators a thread, or 16 where two CTAs share an SM"};
   if (s.reduction == Reduction::cluster) {
     if (!joins_in_cluster(kernel) || !parts_fit(kernel, s.splits))
       return Error{ErrorCode::unsupported,

@@ -143,7 +143,7 @@ TEST(Meetings, AreHeldByEveryKernelNamedHere) {
   }
   for (const char* kernel_name : kKernels) {
     EXPECT_TRUE(cluster.contains(kernel_name)) << kernel_name;
-    // More than 128 accumulators a thread leave no registers for slices.
+    // Tiles of more than 64 accumulators a thread are not cut in many.
     EXPECT_EQ(separate.contains(kernel_name), std::string(kernel_name) != "bf16_rc_coop_256x144x64_c1x1") << kernel_name;
   }
   EXPECT_EQ(ways.size(), kMeetings.size());

@@ -52,30 +52,31 @@ def deadlock(*who):
 
 
 BUGS = [
-    Bug("no_wait_for_an_empty_stage", "plain", TMA, [("    ring.wait_empty(at);\n", "")],
-        rf"producer warp 0 .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
+    Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring_.wait_empty(at);\n", "")],
+        rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
     Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring.wait_full(at);\n", "")],
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads (what a copy is still filling: no wait for its full barrier lies between"
-        rf".*copy started by .*producer warp 0 at .*{at(TMA)}|shared memory that nobody has written)"),
-    Bug("too_few_bytes_expected", "plain", TMA, [("params.stage_bytes);", "operand_bytes_p(config));")],
+        rf".*copy started by .*producer warp [01] at .*{at(TMA)}|shared memory that nobody has written)"),
+    Bug("too_few_bytes_expected", "plain", TMA, [("params_.stage_bytes);", "operand_bytes_p(config));")],
         rf"ends a phase of full\[\d+\] while \d+ more copies that it counts are under way: fewer bytes were expected than they bring|"
         rf"\d+ bytes more than were expected to full\[\d+\]|\d+ more bytes have come than were expected"),
-    Bug("too_many_bytes_expected", "plain", TMA, [("params.stage_bytes);", "params.stage_bytes + 16);")],
-        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 1 of 1 arrivals and 16 bytes to come")),
+    Bug("too_many_bytes_expected", "plain", TMA, [("params_.stage_bytes);", "params_.stage_bytes + 16);")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 2 of 2 arrivals and 32 bytes to come")),
     Bug("waits_for_the_wrong_phase", "plain", PIPELINE, [("at.parity ^ 1)", "at.parity)")],
-        deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for the end of a phase of parity 0 of empty\[0\], in its phase 0",
+        deadlock(rf"producer warp [01] at [^\n]*{at(PIPELINE)} waits for the end of a phase of parity 0 of empty\[0\], in its phase 0",
                  rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[0\]")),
     Bug("parity_never_turns", "plain", PIPELINE, [("      stage = 0;\n      parity ^= 1;\n", "      stage = 0;\n")],
-        rf"producer warp 0 .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)|"
+        rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)|"
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads|"
+        rf"dispatcher warp 3 .*{at(WORK)} overwrites what another is still reading: nobody has said that the reading is over.*read by .*{at(WORK)}|"
         r"waits for the end of a phase of parity [01] of (work )?(full|empty)\[0\]"),
     Bug("stage_released_while_it_is_read", "plain", CONSUMER,
         [("      if (k_tile > 0) ring.release(previous);\n", "      ring.release(at);\n"), ("    if (k_tiles > 0) ring.release(previous);\n", "")],
-        rf"producer warp 0 .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer 0 .*{at(CONSUMER)}|"
-        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads what a copy is still filling.*copy started by .*producer warp 0 at .*{at(TMA)}"),
+        rf"producer warp [01] .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer 0 .*{at(CONSUMER)}|"
+        rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads what a copy is still filling.*copy started by .*producer warp [01] at .*{at(TMA)}"),
     Bug("stage_released_in_the_same_turn", "pingpong", CONSUMER, [("      arch::wgmma_wait<1>();\n", "")],
-        rf"producer warp 0 .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer [01] .*{at(CONSUMER)}|"
-        rf"consumer [01] .*{at(CONSUMER)} starts a wgmma that reads what a copy is still filling.*copy started by .*producer warp 0 at .*{at(TMA)}"),
+        rf"producer warp [01] .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer [01] .*{at(CONSUMER)}|"
+        rf"consumer [01] .*{at(CONSUMER)} starts a wgmma that reads what a copy is still filling.*copy started by .*producer warp [01] at .*{at(TMA)}"),
     Bug("no_wgmma_wait_before_the_epilogue", "one_tile", CONSUMER, [("    arch::wgmma_wait<0>();\n", "")],
         rf"consumer 0 .*{at(STORE)} uses an accumulator while wgmma still work on it: no wgmma_wait lies between|"
         rf"consumer 0 .*kernel/epilogue/(finish_)?elements\.cuh:\d+ uses an accumulator while wgmma still work on it"),
@@ -87,7 +88,7 @@ BUGS = [
     Bug("no_proxy_fence_after_ordinary_stores_of_operands", "threads", THREADS, [("      arch::fence_shared_for_async();", "      ;")],
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads through the asynchronous proxy what ordinary stores have written, without a "
         rf"proxy fence by the writer.*store by .*producer warp \d at .*{at(THREADS)}"),
-    Bug("no_wait_for_an_empty_stage_by_threads", "threads", THREADS, [("      ring.wait_empty(at);\n", "")],
+    Bug("no_wait_for_an_empty_stage_by_threads", "threads", THREADS, [("      ring_.wait_empty(at);\n", "")],
         # The full barriers run ahead of the consumers: they wait for a phase that is over, and no producer waits for anything.
         rf"producer warp \d .*{at(THREADS)} overwrites what another is still (reading|writing)|"
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads what another thread is writing.*store by .*producer warp \d at .*{at(THREADS)}|"
@@ -110,16 +111,16 @@ BUGS = [
     Bug("wrong_swizzle", "plain", STORE, [("(packet ^ (row / kRowsPerLine % kPackets)) * 16", "packet * 16")],
         r"wrong result: .*outside the bound"),
     Bug("one_k_tile_too_few_loaded", "plain", TMA, [("k_tile < tile.k_end;", "k_tile < tile.k_end - 1;")],
-        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[\d+\], in its phase \d+ with 0 of 1 arrivals",
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[\d+\], in its phase \d+ with 0 of 2 arrivals",
                  r"at work tile \(m \d, n \d, group 0, k-tiles 0 to 8\)")),
     Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block, k_tiles, [&]", "first_block, k_tiles - 1, [&]")],
-        deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for [^\n]* empty\[\d+\]") + r"|wrong result: .*outside the bound"),
-    Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("first_k = k_tile * config.tile_k", "first_k = (k_tile ^ (operand == Operand::p)) * config.tile_k")],
+        deadlock(rf"producer warp [01] at [^\n]*{at(PIPELINE)} waits for [^\n]* empty\[\d+\]") + r"|wrong result: .*outside the bound"),
+    Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("k = k_tile * config.tile_k", "k = (k_tile ^ (operand == Operand::p)) * config.tile_k")],
         r"wrong result: "),
-    Bug("wrong_multicast_mask", "cluster", TMA, [("kWholeCluster = (1u << sharers) - 1", "kWholeCluster = 1u << (sharers - 1)")],
-        deadlock(rf"CTA 0 consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 1 of 1 arrivals and \d+ bytes to come")
+    Bug("wrong_multicast_mask", "cluster", OPERAND, [("for (int i = 0; i < kSharers; ++i)", "for (int i = 1; i < kSharers; ++i)")],
+        deadlock(rf"CTA 0 consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 2 of 2 arrivals and \d+ bytes to come")
         + r"|(fewer bytes were expected than they bring|bytes more than were expected|more bytes have come than were expected|overwrites what another is still)"),
-    Bug("slices_swapped", "cluster", TMA, [("slice * Tile::kSliceBytes;", "(Tile::kSharers - 1 - slice) * Tile::kSliceBytes;")],
+    Bug("slices_swapped", "cluster", TMA, [("slice * Tile::kSliceBytes,", "(Tile::kSharers - 1 - slice) * Tile::kSliceBytes,")],
         r"wrong result: "),
     Bug("leaves_the_cluster_too_early", "cluster", KERNEL,
         [("      arch::cluster_arrive_relaxed();\n      arch::cluster_wait();\n    }\n  }\n\n private:", "    }\n  }\n\n private:")],
@@ -130,20 +131,20 @@ BUGS = [
           "\n      arch::sync_cta();\n")],
         rf"uses (full|empty|barrier \d+)\S* without knowing that it is initialised: no barrier of the CTA or cluster lies between|"
         r"uses a barrier that was never initialised"),
-    Bug("barriers_not_fenced", "cluster", KERNEL, [("      arch::fence_barrier_init();\n", "")],
-        rf"producer warp 0 .*{at(TMA)} uses full\[0\] from another CTA or with the copy engine, and no fence_barrier_init has followed|"
+    Bug("barriers_not_fenced", "cluster", KERNEL, [("    arch::fence_barrier_init();\n", "")],
+        rf"producer warp [01] .*{at(TMA)} uses full\[0\] from another CTA or with the copy engine, and no fence_barrier_init has followed|"
         rf"({at(PIPELINE)}|{at(WORK)}) uses (work )?(full|empty)\[0\] from another CTA or with the copy engine, and no fence_barrier_init has "
         r"followed"),
     Bug("one_arrival_too_many_expected", "cluster", PIPELINE,
         [("kWarpsPerWarpgroup * cluster_size(config);", "kWarpsPerWarpgroup * cluster_size(config) + 1;")],
-        deadlock(rf"producer warp 0 at [^\n]*{at(PIPELINE)} waits for [^\n]*empty\[0\], in its phase 0 with 8 of 9 arrivals")),
+        deadlock(rf"producer warp [01] at [^\n]*{at(PIPELINE)} waits for [^\n]*empty\[0\], in its phase 0 with 8 of 9 arrivals")),
     Bug("too_few_arrivals_expected", "two_consumers", PIPELINE,
         [("kWarpsPerWarpgroup * cluster_size(config);", "kWarpsPerWarpgroup * cluster_size(config) / 2;")],
-        rf"producer warp 0 .*{at(TMA)} (starts a copy that overwrites what another is still reading|arrives once more than expected)"),
+        rf"producer warp [01] .*{at(TMA)} (starts a copy that overwrites what another is still reading|arrives once more than expected)"),
     Bug("released_in_its_own_cta_only", "cluster", PIPELINE,
         [("if (lane < cluster_size(config)) arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], lane);",
           "if (lane == 0) arch::barrier_arrive(&empty_[at.stage]);")],
-        deadlock(rf"CTA 0 producer warp 0 at [^\n]*{at(PIPELINE)} waits for [^\n]*empty\[0\], in its phase 0 with 4 of 8 arrivals")),
+        deadlock(rf"CTA 0 producer warp [01] at [^\n]*{at(PIPELINE)} waits for [^\n]*empty\[0\], in its phase 0 with 4 of 8 arrivals")),
     Bug("named_barrier_of_the_wrong_count", "plain", STORE,
         [("named_barrier_sync(barrier_id_, kWarpgroupThreads)", "named_barrier_sync(barrier_id_, 2 * kWarpgroupThreads)")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(STORE)} waits for named barrier 1 \(128 of 256 threads are there\)")),
@@ -152,8 +153,9 @@ BUGS = [
     Bug("turn_not_given", "pingpong", KERNEL, [("        if (kPingpong) give_turn(1 - warpgroup);", "        ")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256|consumer 1",
                  rf"consumer 1 warp 8 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256 threads are there\)")),
-    Bug("global_memory_before_the_predecessor_has_finished", "plain", KERNEL, [("    arch::wait_for_predecessor();  // nothing in", "    // nothing in")],
-        rf"producer warp 0 .*{at(TMA)} reads [AB] before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("global_memory_before_the_predecessor_has_finished", "plain", KERNEL,
+        [("    if (!producer.constant()) arch::wait_for_predecessor();\n", "")],
+        rf"producer warp [01] .*{at(TMA)} reads [AB] before the kernel before it has finished \(wait_for_predecessor\)"),
     Bug("wrong_stride_in_a_descriptor", "plain", OPERAND, [("(tile, kBlockBytes, kEightRowsBytes)", "(tile, kBlockBytes, 2 * kEightRowsBytes)")],
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads|wrong result: "),
     Bug("stores_rows_that_are_not_there", "elementwise", STORE, [("at.m + row >= params_.m || ", "")],
@@ -187,12 +189,12 @@ BUGS = [
         rf"dispatcher warp 3 .*{at(WORK)} overwrites what another is still reading.*read by |"
         rf"deadlock: (?=.*consumer 0 warp 4 at [^\n]*{at(WORK)} waits for [^\n]*parity 0 of work full\[0\], in its phase 2 )(?!.*dispatcher)"),
     Bug("work_read_before_it_is_there", "plain", WORK, [("    arch::barrier_wait(&full_[at.stage], at.parity);\n", "")],
-        rf"(producer warp 0|consumer 0) .*{at(WORK)} reads (shared memory that nobody has written|what another thread is writing.*store by .*dispatcher)"),
+        rf"(producer warp [01]|consumer 0) .*{at(WORK)} reads (shared memory that nobody has written|what another thread is writing.*store by .*dispatcher)"),
     Bug("passed_over_tiles_not_released", "pingpong", KERNEL,
         [("        at.advance(k_tiles);\n        work_.release(work_at);\n", "        at.advance(k_tiles);\n        work_at.advance();\n")],
-        deadlock(rf"dispatcher warp 3 at [^\n]*{at(WORK)} waits for [^\n]*work empty\[\d\], in its phase 0 with \d of 9 arrivals")),
+        deadlock(rf"dispatcher warp 3 at [^\n]*{at(WORK)} waits for [^\n]*work empty\[\d\], in its phase 0 with \d of 10 arrivals")),
     Bug("end_of_work_not_told", "plain", KERNEL, [("    work_.put(none, at);\n", "")],
-        deadlock(rf"producer warp 0 at [^\n]*{at(WORK)} waits for [^\n]*work full\[\d\]",
+        deadlock(rf"producer warp [01] at [^\n]*{at(WORK)} waits for [^\n]*work full\[\d\]",
                  rf"consumer 0 warp 4 at [^\n]*{at(WORK)} waits for [^\n]*work full\[\d\]")),
     Bug("ticket_slot_overwritten", "tickets", TICKETS,
         [("      arch::barrier_wait(&empty_[slot], at_.parity ^ 1);  // all CTAs have read what was there\n", "")],
@@ -207,19 +209,18 @@ BUGS = [
     Bug("counter_not_cleared", "tickets", TICKETS, [("items + arch::clusters_in_grid() - 1)", "items + arch::clusters_in_grid())")],
         r"flag \d+ of the workspace is not cleared when the kernel ends"),
     Bug("tickets_drawn_before_the_predecessor_has_finished", "ranges", KERNEL,
-        [("    } else {\n      arch::wait_for_predecessor();\n      SLUICE_NO_UNROLL", "    } else {\n      SLUICE_NO_UNROLL")],
+        [("      at.advance();\n    else\n      arch::wait_for_predecessor();\n", "      at.advance();\n")],
         rf"dispatcher warp 3 .*{at(TICKETS)} writes workspace before the kernel before it has finished \(wait_for_predecessor\)"),
-    Bug("fetched_early_without_being_constant", "constant", TMA,
-        [("      if (params.p.constant) load_slice<Operand::p>", "      load_slice<Operand::p>")],
-        rf"producer warp 0 .*{at(TMA)} reads A before the kernel before it has finished \(wait_for_predecessor\)"),
-    Bug("fetched_to_l2_early_without_being_constant", "constant", TMA,
-        [("      if (params.p.constant) load_slice<Operand::p, kPrefetch>", "      load_slice<Operand::p, kPrefetch>")],
-        rf"producer warp 0 .*{at(TMA)} reads A before the kernel before it has finished \(wait_for_predecessor\)"),
-    Bug("constant_operand_fetched_twice", "constant", TMA, [("if (ahead <= 0 || !params.q.constant) ", "")],
-        rf"producer warp 0 .*{at(TMA)} starts a copy that overwrites what another is still writing|bytes (more )?than were expected|"
+    Bug("fetched_early_without_being_constant", "constant", TMA, [("return params_.constant;", "return true;")],
+        rf"producer warp [01] .*{at(TMA)} reads A before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("fetched_to_l2_only", "constant", TMA, [("load_slice<false>(place,", "load_slice<true>(place,")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 2 of 2 arrivals and 40960 bytes to come")),
+    Bug("constant_operand_fetched_twice", "constant", TMA,
+        [("      load_slice<false>(place,", "      for (int i = 0; i < (first && params_.constant ? 2 : 1); ++i) load_slice<false>(place,")],
+        rf"producer warp [01] .*{at(TMA)} starts a copy that overwrites what another is still writing|bytes (more )?than were expected|"
         r"more bytes have come than were expected|fewer bytes were expected than they bring"),
-    Bug("rest_of_early_stages_not_fetched", "constant", TMA, [("if (ahead <= 0 || !params.p.constant) ", "if (ahead <= 0) ")],
-        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 1 of 1 arrivals and 16384 bytes to come")),
+    Bug("what_was_fetched_to_l2_is_not_loaded", "constant", TMA, [("prefetch(const Place& place, int k_tile,", "prefetch(const Place& place, int& k_tile,")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d+\], in its phase \d+ with 1 of 2 arrivals")),
     Bug("slice_counted_without_release", "slices", SEPARATE_SUMS, [("atomic_add_acq_rel(word(), kCame)", "atomic_add_relaxed(word(), kCame)")],
         rf"consumer 0 .*{at(SEPARATE_SUMS)} reads what "),
     Bug("slice_counted_before_all_have_written", "slices", SEPARATE_SUMS,
@@ -240,7 +241,7 @@ BUGS = [
         [("    sync_warpgroup();\n    std::uint32_t verdict[4];", "    std::uint32_t verdict[4];")],
         rf"consumer 0 .*{at(SEPARATE_SUMS)} reads (shared memory that nobody has written|what another thread is writing)"),
     Bug("pushed_before_all_are_ready", "meeting", CLUSTER_SUMS, [("    arch::barrier_wait(ready_, 0);\n", "")],
-        rf"consumer [01] .*{at(CLUSTER_SUMS)} starts a copy that overwrites what another is still reading|more bytes have come than were expected"),
+        rf"consumer [01] .*{at(CLUSTER_SUMS)} starts a copy that overwrites what another is still (reading|writing)|more bytes have come than were expected"),
     Bug("one_cta_too_many_expected_to_push", "meeting", CLUSTER_SUMS, [("bytes = (splits - 1) * (mine", "bytes = splits * (mine")],
         deadlock(rf"CTA [01] consumer [01] warp \d at [^\n]*{at(CLUSTER_SUMS)} waits for [^\n]*cluster sums\[[12]\], in its phase 0 with 1 of 1 arrivals")),
     Bug("added_before_the_others_have_pushed", "meeting", CLUSTER_SUMS, [("      arch::barrier_wait(full_, 0);\n", "")],

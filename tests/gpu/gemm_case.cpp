@@ -322,13 +322,20 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   return p;
 }
 
-bool meets_in_cluster(const KernelConfig& kernel) {
-  return resources(kernel).joins_pieces && kernel.layout_a == Layout::row_major && kernel.layout_b == Layout::column_major &&
-         kernel.schedule == KernelSchedule::cooperative && cluster_size(kernel) == 1 && kernel.load == LoadPath::tma;
+namespace {
+
+bool meets(const KernelConfig& kernel) {
+  return kernel.layout_a == Layout::row_major && kernel.layout_b == Layout::column_major &&
+         kernel.schedule == KernelSchedule::cooperative && kernel.load == LoadPath::tma;
 }
+
+}  // namespace
+
+bool meets_in_cluster(const KernelConfig& kernel) { return meets(kernel) && resources(kernel).joins_pieces && cluster_size(kernel) == 1; }
 bool meets_in_slices(const KernelConfig& kernel) {
-  constexpr int kProducers = 128, kMostAccumulators = 128;
-  return meets_in_cluster(kernel) && kernel.tile_m * kernel.tile_n / (resources(kernel).threads - kProducers) <= kMostAccumulators;
+  constexpr int kProducers = 128;
+  const int most_accumulators = kernel.ctas_per_sm == 1 ? 64 : 16;
+  return meets(kernel) && kernel.tile_m * kernel.tile_n / (resources(kernel).threads - kProducers) <= most_accumulators;
 }
 
 std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bool small) {

@@ -116,7 +116,7 @@ std::vector<Error> library_errors() {
       plan({.m = 4096, .n = 4096, .k = 4096}, *find_device("h10"),
            {.scheduler = SchedulerKind::split_k,
             .reduction = Reduction::cluster,
-            .splits = 4,
+            .splits = 8,
             .kernel_name = "bf16_rc_coop_128x128x64_c1x1"})
           .error(),
       device_error([](DeviceSpec& d) { d.name = "a100", d.compute_capability = 80; }),

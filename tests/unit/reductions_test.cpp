@@ -66,16 +66,16 @@ void expect_refused(const GemmProblem& problem, const PlanOptions& options, Erro
 
 TEST(Reductions, RefusedWhereTheKernelCannot) {
   constexpr auto unsupported = ErrorCode::unsupported;
-  for (const char* kernel : {"bf16_rc_coop_256x144x64_c1x1", "bf16_rc_coop_64x64x128_c2x1_swap", "bf16_rc_ping_64x64x64_c1x1",
+  for (const char* kernel : {"bf16_rc_coop_256x144x64_c1x1", "bf16_rc_coop_128x256x64_c2x1", "bf16_rc_ping_64x64x64_c1x1",
                              "bf16_rc_coop_64x64x64_c1x1_swap_anyalign"})
     expect_refused(kTwoTiles, meeting(Reduction::separate, 2, kernel), unsupported,
                    "pieces of " + std::string(kernel) +
-                       " cannot meet in slices: that takes a cooperative kernel with aligned operands of contiguous K and "
-                       "without a cluster, with at most 128 accumulators a thread");
+                       " cannot meet in slices: that takes a cooperative kernel with aligned operands of contiguous K, "
+                       "with at most 64 accumulators a thread, or 16 where two CTAs share an SM");
   for (const char* kernel : {"bf16_rc_coop_64x64x128_c2x1_swap", "bf16_rc_ping_64x64x64_c1x1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign"})
     expect_refused(kTwoTiles, meeting(Reduction::cluster, 2, kernel), unsupported,
                    "pieces of " + std::string(kernel) + " cannot meet in a cluster of 2: that takes a cooperative kernel");
-  expect_refused(kTwoTiles, meeting(Reduction::cluster, 4), unsupported, "h10 holds no cluster of 4 CTAs; take fewer splits", "h10");
+  expect_refused(kTwoTiles, meeting(Reduction::cluster, 8), unsupported, "h10 holds no cluster of 8 CTAs; take fewer splits", "h10");
   EXPECT_TRUE(plan(kTwoTiles, find_device("h10").value(), meeting(Reduction::cluster, 2)));
 }
 
@@ -88,7 +88,7 @@ TEST(Reductions, RefusedWhereTheOptionsHaveNoMeaning) {
   expect_refused({.m = 16, .n = 64, .k = 1 << 20}, meeting(Reduction::separate, 256), invalid, "at most 255 splits");
   PlanOptions tickets = meeting(Reduction::separate, 4);
   tickets.claim = WorkClaim::ticket;
-  expect_refused(kTwoTiles, tickets, invalid, "pieces that meet in slices need a kernel without a cluster, fixed turn");
+  expect_refused(kTwoTiles, tickets, invalid, "pieces that meet in slices need fixed turn");
   tickets.reduction = Reduction::cluster;
   expect_refused(kTwoTiles, tickets, invalid,
                  "pieces that meet in a cluster need a kernel without one, fixed turn, and a CTA for each of the 8 pieces");
@@ -115,7 +115,7 @@ TEST(Reductions, PlansThatDoNotFitTogether) {
       "reduction = separate goes with split-k only, not with data-parallel");
   const Plan slices = planned(kTwoTiles, meeting(Reduction::separate, 5)), cluster = planned(kTwoTiles, meeting(Reduction::cluster, 4));
   refused(
-      slices, [](Plan& p) { p.worker_count = 9; }, "at most 255 splits, and a CTA for each of the 10 pieces");
+      slices, [](Plan& p) { p.worker_count = 9; }, "at most 255 splits, and a CTA or cluster for each of the 10 pieces");
   refused(
       slices, [](Plan& p) { p.scheduler.claim = WorkClaim::ticket; }, "fixed turn");
   refused(

@@ -32,6 +32,7 @@ SLUICE_DEVICE int cta_in_grid() { return emulated::cta_in_grid(); }
 SLUICE_DEVICE int ctas_in_grid() { return emulated::ctas_in_grid(); }
 SLUICE_DEVICE int clusters_in_grid() { return emulated::clusters_in_grid(); }
 SLUICE_DEVICE float shuffle_xor(float value, int mask, Location at = Location::current()) { return emulated::shuffle_xor(value, mask, at); }
+SLUICE_DEVICE int uniform(int value) { return value; }
 SLUICE_DEVICE bool elect_one(Location at = Location::current()) { return emulated::elect_one(at); }
 SLUICE_DEVICE void sync_warp(Location at = Location::current()) { emulated::sync_warp(at); }
 SLUICE_DEVICE void sync_cta(Location at = Location::current()) { emulated::sync_cta(at); }

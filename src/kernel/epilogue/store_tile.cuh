@@ -24,12 +24,8 @@ class TileStore {
   }
 
   SLUICE_DEVICE void store(const Accumulators<config>& sums, const WorkTile& tile, const TilePart& part) {
-    if (by_element(part) || params_.type_d == DataType::fp32)
-      store_chunks_of<DataType::fp32>(sums, tile, part);
-    else if (params_.type_d == DataType::bf16)
-      store_chunks_of<DataType::bf16>(sums, tile, part);
-    else
-      store_chunks_of<DataType::fp16>(sums, tile, part);
+    const DataType staged = params_.path == StorePath::elementwise ? DataType::fp32 : params_.type_d;
+    with_data_type(staged, [&]<DataType type>() { store_chunks_of<type>(sums, tile, part); });
   }
 
   // Before the CTA ends: the copy engine must have read the buffers.
@@ -58,8 +54,6 @@ class TileStore {
 
   SLUICE_DEVICE bool is_storing_thread() const { return arch::thread_in_warpgroup() == 0; }
   SLUICE_DEVICE void sync_warpgroup() const { arch::named_barrier_sync(barrier_id_, kWarpgroupThreads); }
-
-  SLUICE_DEVICE bool by_element(const TilePart& part) const { return params_.path == StorePath::elementwise || !part.whole_chunks; }
 
   // `staged` is the type in the staging buffers: D's, or fp32 when single elements remain to be finished.
   template <DataType staged>
@@ -90,9 +84,9 @@ class TileStore {
       sync_warpgroup();
       const Corner at = corner(tile, chunk / kPerBlock, chunk % kPerBlock * kChunks.width);
       if (chunk % kPerBlock < kChunks.count)
-        send_boxes<staged, kChunks.width, 1>(params_.map_d, at, buffer, part, begin, end);
+        send_boxes<staged, kChunks.width, 1>(params_.map_d, at, buffer, begin, end);
       else if constexpr (kChunks.rest > 0)
-        send_boxes<staged, kChunks.rest_box, kChunks.rest / kChunks.rest_box>(params_.map_d_rest, at, buffer, part, begin, end);
+        send_boxes<staged, kChunks.rest_box, kChunks.rest / kChunks.rest_box>(params_.map_d_rest, at, buffer, begin, end);
     }
   }
 
@@ -106,11 +100,10 @@ class TileStore {
   }
 
   template <DataType staged, int width, int boxes>
-  SLUICE_DEVICE void send_boxes(const arch::TensorMap& map, Corner at, arch::SharedAddress buffer, const TilePart& part, int begin,
-                                int end) const {
+  SLUICE_DEVICE void send_boxes(const arch::TensorMap& map, Corner at, arch::SharedAddress buffer, int begin, int end) const {
     static_assert(boxes == 1 || !kTransposed, "boxes lie side by side along the columns of D");
     if constexpr (staged == DataType::fp32) {
-      if (by_element(part)) {
+      if (params_.path == StorePath::elementwise) {
         for (int box = 0; box < boxes; ++box)
           finish_box<width>({at.m, at.n + box * width, at.batch}, buffer + box * kBoxBytes<staged, width>, begin - box * width,
                             end - box * width);

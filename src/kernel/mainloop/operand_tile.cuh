@@ -15,6 +15,7 @@ enum class Operand { p, q };
 template <KernelConfig config, Operand operand>
 struct OperandTile {
   static constexpr bool kIsP = operand == Operand::p;
+  static constexpr bool kIsA = kIsP != swapped(config);
   static constexpr int kVectors = kIsP ? tile_p(config) : tile_q(config);
   static constexpr arch::Major kMajor = (kIsP ? k_major_p(config) : k_major_q(config)) ? arch::Major::k : arch::Major::vector;
   static constexpr int kRowElems = kSwizzleBytes / size_bytes(config.type_ab);  // along the contiguous direction
@@ -23,19 +24,29 @@ struct OperandTile {
   static constexpr int kSlabs = config.tile_k / kRowElems;
   static constexpr int kSlabBytes = kVectors * kSwizzleBytes;
 
-  // CTAs of the cluster that each fetch a slice for all of them.
+  // CTAs of the cluster that each fetch a slice for all of them: a column of the cluster shares A's tile, a row of it B's.
   static constexpr int kSharers = kIsP ? sharers_p(config) : sharers_q(config);
   static constexpr int kSliceVectors = kVectors / kSharers;
   static constexpr int kSliceBytes = kSliceVectors * kSwizzleBytes;  // of a slab
+
+  // This CTA's slice, and who is sent it: a bit for each CTA of the cluster, which counts along M first.
+  static SLUICE_DEVICE int slice() {
+    if constexpr (kSharers == 1) return 0;
+    return kIsA ? arch::cta_in_cluster() / config.cluster_m : arch::cta_in_cluster() % config.cluster_m;
+  }
+  static SLUICE_DEVICE std::uint16_t sharers() {
+    unsigned first = 0;  // of A's sharers: cluster_m apart; B's are neighbours
+    for (int i = 0; i < kSharers; ++i) first |= 1u << (kIsA ? i * config.cluster_m : i);
+    const int rank = arch::cta_in_cluster(), row = rank % config.cluster_m;
+    return static_cast<std::uint16_t>(first << (kIsA ? row : rank - row));
+  }
 
   static_assert(config.tile_k % kRowElems == 0, "a k-tile is made of swizzled rows");
   static_assert(kVectors % kSharers == 0 && kSliceVectors % 8 == 0, "slices start at multiples of the swizzle pattern");
   static_assert(kMajor == arch::Major::k || kSliceVectors % kRowElems == 0, "contiguous vectors come in whole blocks of 64");
 
   // The first of a work tile's vectors.
-  static SLUICE_DEVICE int first_vector(const WorkTile& tile) {
-    return kIsP != swapped(config) ? tile.tile_m * config.tile_m : tile.tile_n * config.tile_n;
-  }
+  static SLUICE_DEVICE int first_vector(const WorkTile& tile) { return kIsA ? tile.tile_m * config.tile_m : tile.tile_n * config.tile_n; }
 
   static SLUICE_DEVICE std::uint64_t descriptor(const std::byte* tile) {
     return arch::matrix_descriptor(tile, kBlockBytes, kEightRowsBytes);

@@ -15,24 +15,24 @@ class ThreadProducer {
   static_assert(cluster_size(config) == 1, "threads cannot write into other CTAs' stages");
   static_assert(config.tile_k * sizeof(std::uint16_t) == kSwizzleBytes, "one slab a stage");
 
-  static SLUICE_DEVICE void prefetch(const MainloopParams&) {}
-
-  // All the threads of the producing warps.
+  // Used by all the threads of the producing warps.
   static constexpr bool kAlone = false;
 
-  // Nothing is fetched early: this path is not there for speed.
-  static SLUICE_DEVICE int load_ahead(const MainloopParams&, const Ring&, const WorkTile&) { return 0; }
+  SLUICE_DEVICE ThreadProducer(const MainloopParams& params, const Ring& ring) : params_(params), ring_(ring) {}
 
-  static SLUICE_DEVICE void load(const MainloopParams& params, const Ring& ring, typename Ring::Position& at, const WorkTile& tile, int) {
+  // Nothing is fetched early: this path is not there for speed.
+  SLUICE_DEVICE bool constant() const { return false; }
+
+  SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool) const {
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
-      ring.wait_empty(at);
-      copy_tile<Operand::p>(params.p, params.k, ring.stage_p(at), OperandTile<config, Operand::p>::first_vector(tile),
+      ring_.wait_empty(at);
+      copy_tile<Operand::p>(params_.p, params_.k, ring_.stage_p(at), OperandTile<config, Operand::p>::first_vector(tile),
                             k_tile * config.tile_k, tile.group);
-      copy_tile<Operand::q>(params.q, params.k, ring.stage_q(at), OperandTile<config, Operand::q>::first_vector(tile),
+      copy_tile<Operand::q>(params_.q, params_.k, ring_.stage_q(at), OperandTile<config, Operand::q>::first_vector(tile),
                             k_tile * config.tile_k, tile.group);
       arch::fence_shared_for_async();  // wgmma reads what these ordinary stores wrote
-      arch::barrier_arrive(ring.full_barrier(at));
+      arch::barrier_arrive(ring_.full_barrier(at));
       at.advance();
     }
   }
@@ -69,6 +69,9 @@ class ThreadProducer {
       arch::store_shared(target + static_cast<std::uint32_t>(row * kSwizzleBytes + swizzled * 16), words);
     }
   }
+
+  const MainloopParams& params_;
+  const Ring& ring_;
 };
 
 }  // namespace sluice

@@ -22,13 +22,13 @@ class ClusterSums {
         area_(arch::shared_address(shared) + static_cast<std::uint32_t>(warpgroup * kAreaBytes)),
         barrier_id_(barrier_id) {}
 
-  // By one warp, before a fence and the barrier of the CTA. Then all threads arrive at the cluster's barrier, for exchange() to wait for.
+  // By one thread, before a fence and the barrier of the CTA. Then all threads arrive at the cluster's barrier, for exchange() to wait for.
   static SLUICE_DEVICE void init(std::byte* shared, int splits) {
     arch::Barrier* const barriers = reinterpret_cast<arch::Barrier*>(shared + Ring::kLayout.reduction_barrier_offset);
-    const int lane = arch::lane();
-    if (lane <= kWarpgroups) {
-      arch::barrier_init(&barriers[lane], lane == 0 ? splits * kWarpgroups : 1);
-      arch::note_barrier(&barriers[lane], lane == 0 ? "cluster ready" : "cluster sums", lane);
+    SLUICE_UNROLL
+    for (int i = 0; i <= kWarpgroups; ++i) {
+      arch::barrier_init(&barriers[i], i == 0 ? splits * kWarpgroups : 1);
+      arch::note_barrier(&barriers[i], i == 0 ? "cluster ready" : "cluster sums", i);
     }
   }
 

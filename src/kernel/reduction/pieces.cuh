@@ -5,6 +5,7 @@
 #include "kernel/reduction/cluster_sums.cuh"
 #include "kernel/reduction/partial_sums.cuh"
 #include "kernel/reduction/separate_sums.cuh"
+#include "kernel/reduction/store_packets.cuh"
 
 namespace sluice {
 
@@ -15,7 +16,7 @@ class PiecesOfTiles {
     return joins_in_cluster(config) && params.scheduler.reduction == Reduction::cluster;
   }
 
-  // By one warp, before a fence and the barrier that lets the roles begin.
+  // By one thread, before a fence and the barrier that lets the roles begin.
   static SLUICE_DEVICE void init(const GemmParams& params, std::byte* shared) {
     if (meet_in_cluster(params)) ClusterSums<config>::init(shared, params.scheduler.splits);
   }
@@ -44,7 +45,10 @@ class PiecesOfTiles {
       if constexpr (joins_in_slices(config)) {
         if (slices != 0) part = SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).add_up(sums, take_lowest(slices));
       }
-      output.store(sums, tile, part);
+      if (part.whole_chunks || params.epilogue.path == StorePath::elementwise)
+        output.store(sums, tile, part);
+      else if constexpr (joins_in_cluster(config) || joins_in_slices(config))
+        store_packets<config>(params.epilogue, sums, tile, part, warpgroup * blocks_per_warpgroup(config));
     } while (slices != 0);
     if constexpr (joins_in_slices(config)) {
       if (last) SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).clear();

@@ -23,7 +23,7 @@ class SeparateSums {
         verdict_(arch::shared_address(shared + Pipeline<config>::kLayout.verdict_offset) + static_cast<std::uint32_t>(warpgroup) * 16),
         tile_(tile),
         slices_(slices_of_tile(config, tile.peers)),
-        part_(warpgroup),
+        part_(arch::cta_in_cluster() * consumer_warpgroups(config) + warpgroup),
         barrier_id_(barrier_id) {}
 
   // Leaves this piece's sums. Returns the slices that are now this warpgroup's to finish, a bit for each, and kLast if clear() is, too.
@@ -68,8 +68,8 @@ class SeparateSums {
  private:
   static constexpr int kPackets = packets_per_warpgroup(config);
   static constexpr int kPerBlock = packets_per_block(config);
-  static constexpr int kRowElems = kWarpgroupThreads * 4;  // one packet of each thread, side by side
-  static constexpr int kManyLoads = 8, kManyPackets = 4;   // in flight
+  static constexpr int kRowElems = kWarpgroupThreads * 4;                                // one packet of each thread, side by side
+  static constexpr int kManyLoads = config.ctas_per_sm == 1 ? 16 : 8, kManyPackets = 4;  // in flight
   // A look at the word takes about half a microsecond.
   static constexpr int kMostLooks = 64;
 

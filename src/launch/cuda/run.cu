@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-// A plan for more SMs than there are would leave its clusters waiting for each other once schedules with partial tiles exist.
+// A plan for more SMs than there are would leave its clusters waiting for each other.
 Status check_device(const DeviceSpec& planned) {
   int device = 0, major = 0, minor = 0, sms = 0;
   if (Status s = cuda_status(cudaGetDevice(&device), "no usable GPU"); !s) return s;

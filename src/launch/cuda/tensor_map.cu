@@ -23,28 +23,14 @@ Encode find_encode() {
 }
 
 CUtensorMapDataType driver_type(DataType type) {
-  switch (type) {
-    case DataType::bf16:
-      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    case DataType::fp16:
-      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    case DataType::fp32:
-      break;
-  }
-  return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  if (type == DataType::fp32) return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  return type == DataType::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
 }
 
 CUtensorMapSwizzle swizzle(int inner_bytes) {
-  switch (inner_bytes) {
-    case 16:
-      return CU_TENSOR_MAP_SWIZZLE_NONE;
-    case 32:
-      return CU_TENSOR_MAP_SWIZZLE_32B;
-    case 64:
-      return CU_TENSOR_MAP_SWIZZLE_64B;
-    default:
-      return CU_TENSOR_MAP_SWIZZLE_128B;
-  }
+  if (inner_bytes == 16) return CU_TENSOR_MAP_SWIZZLE_NONE;
+  if (inner_bytes == 32) return CU_TENSOR_MAP_SWIZZLE_32B;
+  return inner_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B;
 }
 
 }  // namespace

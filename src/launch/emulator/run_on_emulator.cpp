@@ -106,13 +106,14 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
   if (!params) return params.error();
 
   const int cluster = launched_cluster_size(plan.kernel, plan.scheduler);
-  emulated::Launch launch{.clusters = plan.grid_ctas / cluster,
-                          .ctas_per_cluster = cluster,
-                          .threads_per_cta = threads_per_cta(plan.kernel),
-                          .shared_memory_bytes = plan.shared_memory_bytes,
-                          .buffers = buffers(plan.problem, arguments),
-                          .multiplies_unwritten = params->mainloop.stage_bytes < stage_bytes(plan.kernel),
-                          .progress = progress};
+  emulated::Launch launch{
+      .clusters = plan.grid_ctas / cluster,
+      .ctas_per_cluster = cluster,
+      .threads_per_cta = threads_per_cta(plan.kernel),
+      .shared_memory_bytes = plan.shared_memory_bytes,
+      .buffers = buffers(plan.problem, arguments),
+      .multiplies_unwritten = params->mainloop.p.stage_bytes + params->mainloop.q.stage_bytes < stage_bytes(plan.kernel),
+      .progress = progress};
   if (!workspace.empty())
     launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});
   try {
