@@ -45,9 +45,10 @@ void check_fits_the_device(const Plan& plan) {
   RC_ASSERT(plan.shared_memory_bytes > 0);
   RC_ASSERT(plan.shared_memory_bytes <= plan.device.shared_memory_per_cta_bytes);
   // Memory for what pieces leave, and flags: only where there is something to put there, and enough of both.
-  const bool cut = split_tile_count(plan.scheduler) > 0;
+  const bool cut = plan.scheduler.splits > 1 || plan.scheduler.stream_k_tiles > 0;
   RC_ASSERT(plan.workspace_bytes == workspace_bytes(plan.scheduler, plan.kernel));
-  RC_ASSERT((plan.workspace_bytes > 0) == (cut || plan.scheduler.claim == WorkClaim::ticket));
+  const bool leaves_sums = cut && plan.scheduler.reduction != Reduction::cluster;
+  RC_ASSERT((plan.workspace_bytes > 0) == (leaves_sums || plan.scheduler.claim == WorkClaim::ticket));
   RC_ASSERT(flag_count(plan.scheduler, plan.kernel) <= kMostFlags);
   if (cut) RC_ASSERT(joins_pieces(plan.kernel));
   if (plan.scheduler.claim == WorkClaim::fixed) RC_ASSERT(!fixed_claim_can_stall(plan.scheduler, plan.grid_ctas / cluster));
