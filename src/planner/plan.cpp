@@ -141,6 +141,7 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
                      " cannot meet in slices: that takes a cooperative kernel with aligned operands of contiguous K, "
                      "with at most 64 accumulators a thread, or 16 where two CTAs share an SM"};
   if (s.reduction == Reduction::cluster) {
+    if (s.splits > kMostCtasInCluster) return check_scheduler(s, 1);  // no cluster at all, whatever the kernel
     if (!joins_in_cluster(kernel) || !parts_fit(kernel, s.splits))
       return Error{ErrorCode::unsupported,
                    "pieces of " + name(kernel) + " cannot meet in a cluster of " + std::to_string(s.splits) +

@@ -9,6 +9,7 @@ KERNELS = {
     "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1 data-parallel fixed 0 workspace none"),
     "one_tile": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 200 1 bf16 0 0 one-tile-per-cta fixed 0 workspace none"),
     "cluster": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
+    "four": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 2, 1", "bf16_rc_coop_64x64x128_c2x2_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
     "pingpong": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 296 520 1 bf16 0 0 data-parallel fixed 0 workspace none"),
     "threads": ("cooperative, columns_of_b, threads, 64, 64, 64, 1, 1, 1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign", "150 136 600 1 bf16 0 0 data-parallel fixed 0 workspace none"),
     "two_consumers": ("cooperative, rows_of_a, tma, 128, 128, 64, 2, 1, 1", "bf16_rc_coop_128x128x64_c2x1", "300 264 520 1 fp32 0 0 data-parallel fixed 0 workspace none"),
@@ -119,6 +120,9 @@ BUGS = [
         r"wrong result: "),
     Bug("wrong_multicast_mask", "cluster", OPERAND, [("for (int i = 0; i < kSharers; ++i)", "for (int i = 1; i < kSharers; ++i)")],
         deadlock(rf"CTA 0 consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 2 of 2 arrivals and \d+ bytes to come")
+        + r"|(fewer bytes were expected than they bring|bytes more than were expected|more bytes have come than were expected|overwrites what another is still)"),
+    Bug("always_sent_to_the_first_row_or_column", "four", OPERAND, [("first << (kIsA ? row : rank - row)", "first")],
+        deadlock(rf"CTA [123] consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 2 of 2 arrivals and \d+ bytes to come")
         + r"|(fewer bytes were expected than they bring|bytes more than were expected|more bytes have come than were expected|overwrites what another is still)"),
     Bug("slices_swapped", "cluster", TMA, [("slice * Tile::kSliceBytes,", "(Tile::kSharers - 1 - slice) * Tile::kSliceBytes,")],
         r"wrong result: "),

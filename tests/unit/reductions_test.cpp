@@ -81,7 +81,7 @@ TEST(Reductions, RefusedWhereTheKernelCannot) {
 
 TEST(Reductions, RefusedWhereTheOptionsHaveNoMeaning) {
   constexpr auto invalid = ErrorCode::invalid_argument;
-  for (const int splits : {1, 3, 5, 6, 7, 16})
+  for (const int splits : {1, 3, 5, 6, 7, 16, 64})
     expect_refused(
         kTwoTiles, meeting(Reduction::cluster, splits), invalid,
         "splits = " + std::to_string(splits) + " must be 2, 4 or 8 for pieces that meet in a cluster; others meet in the workspace");
