@@ -28,6 +28,9 @@ PlanOptions random_options() {
   return options;
 }
 
+// Pieces that meet in a cluster are pieces, too, though they leave nothing in the workspace (split_tile_count()).
+bool cuts_tiles(const SchedulerParams& s) { return split_tile_count(s) > 0 || s.reduction == Reduction::cluster; }
+
 void check_fits_the_device(const Plan& plan) {
   const int workers = workers_per_cta(plan.kernel), cluster = cluster_size(plan.kernel);
   RC_ASSERT(plan.worker_count > 0);
@@ -45,12 +48,11 @@ void check_fits_the_device(const Plan& plan) {
   RC_ASSERT(plan.shared_memory_bytes > 0);
   RC_ASSERT(plan.shared_memory_bytes <= plan.device.shared_memory_per_cta_bytes);
   // Memory for what pieces leave, and flags: only where there is something to put there, and enough of both.
-  const bool cut = plan.scheduler.splits > 1 || plan.scheduler.stream_k_tiles > 0;
+  const bool leaves_sums = split_tile_count(plan.scheduler) > 0;
   RC_ASSERT(plan.workspace_bytes == workspace_bytes(plan.scheduler, plan.kernel));
-  const bool leaves_sums = cut && plan.scheduler.reduction != Reduction::cluster;
   RC_ASSERT((plan.workspace_bytes > 0) == (leaves_sums || plan.scheduler.claim == WorkClaim::ticket));
   RC_ASSERT(flag_count(plan.scheduler, plan.kernel) <= kMostFlags);
-  if (cut) RC_ASSERT(joins_pieces(plan.kernel));
+  if (cuts_tiles(plan.scheduler)) RC_ASSERT(joins_pieces(plan.kernel));
   if (plan.scheduler.claim == WorkClaim::fixed) RC_ASSERT(!fixed_claim_can_stall(plan.scheduler, plan.grid_ctas / cluster));
 }
 
@@ -75,7 +77,7 @@ void check_prediction(const PredictedTime& t, const SchedulerParams& s) {
     RC_ASSERT(part >= 0);
   }
   RC_ASSERT(std::isfinite(t.total_us));
-  RC_ASSERT((t.reduction_us > 0) == (split_tile_count(s) > 0 || s.reduction == Reduction::cluster));
+  RC_ASSERT((t.reduction_us > 0) == cuts_tiles(s));
   const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
   RC_ASSERT(t.total_us > 0);
   RC_ASSERT(t.total_us >= others + std::max({t.matrix_us, t.hbm_us, t.l2_us}) - 1e-9 * t.total_us);
@@ -154,7 +156,6 @@ RC_GTEST_PROP(Plans, AreAPureFunctionOfTheirArguments, ()) {
 // However tiles are cut, each is one main loop's work in all. Nobody waits who has a whole tile; and of each SM's time, what is not work is
 // waiting, its own or that of a cluster that was there before it.
 void check_times(const Plan& plan, const Simulation& simulation) {
-  const bool cut = split_tile_count(plan.scheduler) > 0;
   double work = 0, waiting = 0;
   std::vector<double> of_sm(static_cast<std::size_t>(plan.device.sm_count));
   for (const SimulatedPiece& piece : simulation.pieces) {
@@ -174,7 +175,7 @@ void check_times(const Plan& plan, const Simulation& simulation) {
   RC_ASSERT(simulation.makespan >= busiest - 1e-9);
   RC_ASSERT(simulation.makespan <= busiest + waiting + 1e-6);
   // Whole tiles: the time of the busiest SM, in tiles, is its number of tiles.
-  if (!cut) RC_ASSERT(waiting == 0 && simulation.makespan == simulation.waves);
+  if (!cuts_tiles(plan.scheduler)) RC_ASSERT(waiting == 0 && simulation.makespan == simulation.waves);
 }
 
 RC_GTEST_PROP(Plans, SimulateToFullCoverage, ()) {
