@@ -6,7 +6,7 @@
 namespace sluice::gpu_tests {
 
 struct Occupier::Words {
-  volatile unsigned stop;
+  unsigned stop;  // what is copied into the GPU's own word
   unsigned begun;
   unsigned gave_up;
 };
@@ -35,31 +35,39 @@ __global__ void spin(volatile unsigned* stop, unsigned* begun, unsigned* gave_up
       if (gave_up != nullptr) atomicAdd_system(gave_up, 1u);
       break;
     }
-    __nanosleep(50000);  // rarely: many SMs that read host memory without pause slow down everybody
+    __nanosleep(5000);
   }
 }
 
 }  // namespace
 
-Occupier::Occupier() {
+// The word that ends them lies in the GPU's memory: SMs that read the host's slow down everybody's launches.
+Occupier::Occupier() : stop_(sizeof(unsigned)) {
   bench::check(cudaHostAlloc(reinterpret_cast<void**>(&words_), sizeof(Words), cudaHostAllocMapped | cudaHostAllocPortable),
                "host memory that the GPU sees");
-  words_->stop = 0, words_->begun = 0, words_->gave_up = 0;
+  words_->begun = 0, words_->gave_up = 0;
   bench::check(cudaFuncSetAttribute(spin, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes), "reserving shared memory");
   pass_by(1, 1);  // loads the kernel: later that might wait for kernels that wait for it
   wait();
 }
 
 Occupier::~Occupier() {
-  words_->stop = 1;
+  tell(1);
   cudaStreamSynchronize(stream_);
   cudaFreeHost(words_);
 }
 
+void Occupier::tell(unsigned stop) {
+  words_->stop = stop;
+  bench::check(cudaMemcpyAsync(stop_.data(), &words_->stop, sizeof(unsigned), cudaMemcpyHostToDevice, orders_), "telling CTAs to end");
+  orders_.synchronize("telling CTAs to end");
+}
+
 bool Occupier::hold(int sms) {
-  words_->stop = 0, words_->begun = 0, words_->gave_up = 0;
+  tell(0);
+  words_->begun = 0, words_->gave_up = 0;
   constexpr auto kMostNs = static_cast<unsigned long long>(kMostSeconds * 1e9);
-  spin<<<sms, kThreads, kSharedBytes, stream_>>>(&words_->stop, &words_->begun, &words_->gave_up, kMostNs);
+  spin<<<sms, kThreads, kSharedBytes, stream_>>>(reinterpret_cast<unsigned*>(stop_.data()), &words_->begun, &words_->gave_up, kMostNs);
   bench::check(cudaGetLastError(), "holding SMs");
   const volatile unsigned* const begun = &words_->begun;
   const auto until = Clock::now() + std::chrono::seconds(2);
@@ -71,7 +79,7 @@ bool Occupier::hold(int sms) {
 }
 
 bool Occupier::release() {
-  words_->stop = 1;
+  tell(1);
   wait();
   return words_->gave_up == 0;
 }

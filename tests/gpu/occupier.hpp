@@ -26,7 +26,11 @@ class Occupier {
 
  private:
   struct Words;  // in host memory that the GPU sees
+  void tell(unsigned stop);
+
+  bench::DeviceBuffer stop_;
   bench::DeviceStream stream_;
+  bench::DeviceStream orders_;
   Words* words_ = nullptr;
 };
 
