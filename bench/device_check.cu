@@ -242,7 +242,7 @@ void DeviceCheck::against_reference(const GemmProblem& p, const GemmArguments& a
                    strides(Layout::row_major, p.ldc, p.batch_stride_c),
                    strides(Layout::row_major, p.ldd, p.batch_stride_d)};
   auto* report = reinterpret_cast<CheckReport*>(report_.data());
-  if (p.type_ab == DataType::bf16)
+  if (p.type_a == DataType::bf16)
     launch_check<__nv_bfloat16>(p, o, exactness, samples, report, stream_);
   else
     launch_check<__half>(p, o, exactness, samples, report, stream_);

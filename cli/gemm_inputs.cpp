@@ -140,7 +140,8 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
        .n = b->columns,
        .k = a->columns,
        .batch = *batch,
-       .type_ab = *type,
+       .type_a = *type,
+       .type_b = *type,
        .type_d = *type,
        .layout_a = a->layout,
        .layout_b = b->layout,
@@ -155,9 +156,9 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
 
   inputs.shape_d = {p.m, p.n};
   if (a->batched || b->batched) inputs.shape_d.insert(inputs.shape_d.begin(), p.batch);
-  inputs.lines = {line_about("A", files.a, *a, p.type_ab), line_about("B", files.b, *b, p.type_ab)};
-  inputs.a = convert_and_warn(std::move(a->data), a->type, p.type_ab, "A", inputs);
-  inputs.b = convert_and_warn(std::move(b->data), b->type, p.type_ab, "B", inputs);
+  inputs.lines = {line_about("A", files.a, *a, p.type_b), line_about("B", files.b, *b, p.type_b)};
+  inputs.a = convert_and_warn(std::move(a->data), a->type, p.type_a, "A", inputs);
+  inputs.b = convert_and_warn(std::move(b->data), b->type, p.type_b, "B", inputs);
   if (Status s = read_c(files, inputs); !s) return s.error();
   if (Status s = read_bias(files, inputs); !s) return s.error();
 

@@ -18,7 +18,7 @@ struct Filter {
   std::optional<KernelSchedule> schedule;
 
   bool passes(const KernelConfig& kernel) const {
-    return (!type || kernel.type_ab == *type) && (!schedule || kernel.schedule == *schedule) &&
+    return (!type || kernel.type_a == *type) && (!schedule || kernel.schedule == *schedule) &&
            (!layouts || (kernel.layout_a == layouts->a && kernel.layout_b == layouts->b));
   }
 };
@@ -34,7 +34,7 @@ Result<Filter> to_filter(const ListFlags& flags) {
 Json to_entry(const KernelConfig& kernel) {
   const KernelResources cta = resources(kernel);
   return {{"name", name(kernel)},
-          {"type", to_string(kernel.type_ab)},
+          {"type", to_string(kernel.type_a)},
           {"layout", letters(kernel.layout_a, kernel.layout_b)},
           {"schedule", to_string(kernel.schedule)},
           {"order", to_string(kernel.order)},
@@ -64,7 +64,7 @@ Outcome show_kernels(const ListFlags& flags, const Session& session) {
   for (const KernelConfig& kernel : kernel_list()) {
     if (!filter->passes(kernel)) continue;
     const KernelResources cta = resources(kernel);
-    fmt::print("{:<40} {:<5} {:<6} {:<11} {:>13} {:>7} {:>6} {:>10} {:>7}  {:<12} {}\n", name(kernel), to_string(kernel.type_ab),
+    fmt::print("{:<40} {:<5} {:<6} {:<11} {:>13} {:>7} {:>6} {:>10} {:>7}  {:<12} {}\n", name(kernel), to_string(kernel.type_a),
                letters(kernel.layout_a, kernel.layout_b), to_string(kernel.schedule),
                fmt::format("{}x{}x{}", kernel.tile_m, kernel.tile_n, kernel.tile_k),
                fmt::format("{}x{}", kernel.cluster_m, kernel.cluster_n), cta.stages, cta.shared_memory_bytes, cta.threads,

@@ -130,8 +130,8 @@ void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
 
 Result<GemmProblem> to_problem(const ProblemFlags& flags) {
   GemmProblem problem{.m = flags.m, .n = flags.n, .k = flags.k, .batch = flags.batch};
-  if (Status s = choose_into(problem.type_ab, "--type", flags.type, &parse_input_type, kInputTypes); !s) return s.error();
-  problem.type_d = problem.type_ab;
+  if (Status s = choose_into(problem.type_a, "--type", flags.type, &parse_input_type, kInputTypes); !s) return s.error();
+  problem.type_d = problem.type_a;
   if (Status s = choose_into(problem.type_d, "--out-type", flags.out_type, &parse_data_type, kOutputTypes); !s) return s.error();
   const Result<LayoutPair> layouts = choose("--layout", flags.layout, &parse_layout_pair, kLayouts);
   if (!layouts) return layouts.error();

@@ -21,7 +21,8 @@ enum class OperandOrder : std::uint8_t { rows_of_a, columns_of_b };
 enum class LoadPath : std::uint8_t { tma, threads };
 
 struct KernelConfig {
-  DataType type_ab = DataType::bf16;
+  DataType type_a = DataType::bf16;
+  DataType type_b = DataType::bf16;
   Layout layout_a = Layout::row_major;
   Layout layout_b = Layout::column_major;
   KernelSchedule schedule = KernelSchedule::cooperative;
@@ -29,7 +30,7 @@ struct KernelConfig {
   LoadPath load = LoadPath::tma;
   int tile_m = 0;  // work tile, in rows and columns of D
   int tile_n = 0;
-  int tile_k = 64;      // elements of K in a pipeline stage, a multiple of 64 (128 bytes)
+  int tile_k = 64;      // elements of K in a pipeline stage, a multiple of 128 bytes
   int cluster_m = 1;    // CTAs of a cluster along M: they share tiles of B
   int cluster_n = 1;    // along N: they share tiles of A
   int ctas_per_sm = 1;  // that fit at once
@@ -47,7 +48,8 @@ std::optional<LoadPath> parse_load_path(std::string_view text);
 
 constexpr int cluster_size(const KernelConfig& config) { return config.cluster_m * config.cluster_n; }
 
-// Stable and unique: "bf16_rc_coop_128x256x64_c2x1", with "_x2" (CTAs per SM), "_swap" and "_anyalign" where they apply.
+// Stable and unique: "bf16_rc_coop_128x256x64_c2x1" ("e4m3xe5m2_rc_..." where types differ), with "_x2" (CTAs per SM), "_swap" and
+// "_anyalign" where they apply.
 std::string name(const KernelConfig& config);
 
 // What one CTA of a kernel takes up on an SM.

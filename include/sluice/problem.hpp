@@ -23,6 +23,10 @@ struct Epilogue {
 
 // D[b] = activation(alpha * A[b] B[b] + beta * C[b] + bias), for b in [0, batch).
 //
+// FP8 operands have scales, and the product is of the numbers times their scales. Their products are accumulated by the tensor cores over
+// 128 of K, and these sums in fp32: the tensor cores keep too few bits for more (docs/numbers.md). K is contiguous in both, and rows start
+// at multiples of 16 bytes.
+//
 // A is m x k, B is k x n, C and D are m x n and row-major. Accumulation is in fp32; the result is rounded once, to type_d.
 // C and the bias have D's type. C may be D (same pointer, same strides); any other overlap of D with an input is an error
 // the library cannot see. alpha == 0 or k == 0 never reads A and B. m, n or batch of 0 does nothing.
@@ -32,8 +36,9 @@ struct GemmProblem {
   std::int64_t k = 0;
   std::int64_t batch = 1;
 
-  DataType type_ab = DataType::bf16;  // bf16 or fp16
-  DataType type_d = DataType::bf16;   // bf16, fp16 or fp32
+  DataType type_a = DataType::bf16;  // bf16 or fp16, and then B's type too; or e4m3 or e5m2, and then one of these for B
+  DataType type_b = DataType::bf16;
+  DataType type_d = DataType::bf16;  // bf16, fp16 or fp32
   Layout layout_a = Layout::row_major;
   Layout layout_b = Layout::column_major;  // column_major: each column of B, k elements, is contiguous ("B[N,K] transposed")
 
@@ -62,6 +67,18 @@ struct GemmProblem {
   bool constant_a = false;
   bool constant_b = false;
 
+  // FP8 operands only. Scales lie as a matrix with a row for each vector (row of A, column of B) or block of 128, and a column for each 128
+  // of K, the last one maybe short: ceil(m / 128) x ceil(k / 128) with per_block_128 of A. row_major: the scales of a vector are adjacent.
+  // per_vector: adjacent, no leading dimension. Strides in elements; a batch stride of 0 repeats.
+  Scaling scaling_a = Scaling::none;
+  Scaling scaling_b = Scaling::none;
+  Layout scale_layout_a = Layout::row_major;
+  Layout scale_layout_b = Layout::row_major;
+  std::int64_t ld_scale_a = kPacked;
+  std::int64_t ld_scale_b = kPacked;
+  std::int64_t batch_stride_scale_a = kPacked;
+  std::int64_t batch_stride_scale_b = kPacked;
+
   Epilogue epilogue;
 
   bool operator==(const GemmProblem&) const = default;
@@ -72,6 +89,10 @@ Result<GemmProblem> validate(const GemmProblem& problem);
 
 // Whether there is anything to compute at all (m, n and batch above 0).
 bool is_empty(const GemmProblem& problem);
+
+// How many numbers scale_a and scale_b must hold, of a validated problem: from the first to the last that is read. 0 without scales.
+std::int64_t scale_elems_a(const GemmProblem& problem);
+std::int64_t scale_elems_b(const GemmProblem& problem);
 
 // Multiply-adds that read A and B: 2 m n k batch, or 0 when alpha == 0.
 double flops(const GemmProblem& problem);

@@ -22,7 +22,9 @@ struct GemmArguments {
   const void* b = nullptr;
   const void* c = nullptr;  // needed when beta != 0; may be d
   void* d = nullptr;
-  const void* bias = nullptr;  // needed when the epilogue has one
+  const void* bias = nullptr;      // needed when the epilogue has one
+  const float* scale_a = nullptr;  // needed when the problem has scales, aligned to 4 bytes
+  const float* scale_b = nullptr;
 };
 
 // Once for each workspace, before the first plan uses it: clears the flags in its first 64 KiB. Every run leaves them cleared, whatever

@@ -45,10 +45,19 @@ typedef enum sluice_status {
 } sluice_status;
 
 /* Fields that hold one of these are int32_t, so that their size is the same everywhere. */
-enum sluice_data_type { SLUICE_BF16 = 0, SLUICE_FP16 = 1, SLUICE_FP32 = 2 };
+enum sluice_data_type { SLUICE_BF16 = 0, SLUICE_FP16 = 1, SLUICE_FP32 = 2, SLUICE_E4M3 = 3, SLUICE_E5M2 = 4 };
 enum sluice_layout { SLUICE_ROW_MAJOR = 0, SLUICE_COLUMN_MAJOR = 1 };
 enum sluice_activation { SLUICE_ACTIVATION_NONE = 0, SLUICE_RELU = 1, SLUICE_GELU_TANH = 2, SLUICE_SILU = 3 };
 enum sluice_bias { SLUICE_BIAS_NONE = 0, SLUICE_BIAS_PER_ROW = 1, SLUICE_BIAS_PER_COLUMN = 2 };
+/* Scales of FP8 operands: one; one for each row of A or column of B; one for each of these and each 128 of K; one for each 128 of these and
+ * each 128 of K. */
+enum sluice_scaling {
+  SLUICE_NO_SCALES = 0,
+  SLUICE_PER_TENSOR = 1,
+  SLUICE_PER_VECTOR = 2,
+  SLUICE_PER_VECTOR_128 = 3,
+  SLUICE_PER_BLOCK_128 = 4
+};
 /* In the options, 0 leaves the choice to the planner. */
 enum sluice_schedule { SLUICE_ANY_SCHEDULE = 0, SLUICE_COOPERATIVE = 1, SLUICE_PINGPONG = 2 };
 enum sluice_scheduler {
@@ -92,7 +101,7 @@ typedef struct sluice_problem {
   size_t struct_size;
   int64_t m, n, k;  /* 0 or more */
   int64_t batch;    /* default 1 */
-  int32_t type_ab;  /* SLUICE_BF16 (default) or SLUICE_FP16 */
+  int32_t type_a;   /* SLUICE_BF16 (default), SLUICE_FP16, SLUICE_E4M3 or SLUICE_E5M2 */
   int32_t type_d;   /* SLUICE_BF16 (default), SLUICE_FP16 or SLUICE_FP32 */
   int32_t layout_a; /* default SLUICE_ROW_MAJOR */
   int32_t layout_b; /* default SLUICE_COLUMN_MAJOR: each column of B, k elements, is contiguous */
@@ -112,6 +121,13 @@ typedef struct sluice_problem {
   /* Not 0: no kernel still running or yet to run when this one is launched writes the operand (weights). It is then fetched before the
    * kernel before this one in the stream has finished. sluice/problem.hpp names the hazard. Default 0. */
   int32_t constant_a, constant_b;
+  int32_t type_b; /* as type_a; 16-bit types must be the same, 8-bit ones need not */
+  /* FP8 operands only: enum sluice_scaling, and how the scales lie (sluice/problem.hpp). Defaults: none, row-major, packed. */
+  int32_t scaling_a, scaling_b;
+  int32_t scale_layout_a, scale_layout_b;
+  int32_t reserved2; /* 0 */
+  int64_t ld_scale_a, ld_scale_b;
+  int64_t batch_stride_scale_a, batch_stride_scale_b;
 } sluice_problem;
 
 /* A GPU as data. Get one from sluice_device_find(), sluice_device_current() or sluice_device_from_json(), and change what is different. */
@@ -171,7 +187,9 @@ typedef struct sluice_arguments {
   const void* b;
   const void* c; /* needed when beta != 0; may be d */
   void* d;
-  const void* bias; /* m or n values, needed when the problem has one */
+  const void* bias;     /* m or n values, needed when the problem has one */
+  const float* scale_a; /* needed when the problem has scales */
+  const float* scale_b;
 } sluice_arguments;
 
 typedef struct sluice_emulator_options {

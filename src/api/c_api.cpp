@@ -130,7 +130,13 @@ Result<GemmArguments> read_arguments(const sluice_arguments* given) {
   if (given == nullptr) return null_pointer("arguments");
   const Result<sluice_arguments> whole = read_struct(*given);
   if (!whole) return whole.error();
-  return GemmArguments{.a = whole->a, .b = whole->b, .c = whole->c, .d = whole->d, .bias = whole->bias};
+  return GemmArguments{.a = whole->a,
+                       .b = whole->b,
+                       .c = whole->c,
+                       .d = whole->d,
+                       .bias = whole->bias,
+                       .scale_a = whole->scale_a,
+                       .scale_b = whole->scale_b};
 }
 
 Progress to_progress(sluice_progress progress, void* user) {

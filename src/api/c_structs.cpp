@@ -12,14 +12,18 @@ namespace {
 
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
-              (sizeof(sluice_problem) == 160 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
-               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 48 && sizeof(sluice_emulator_options) == 32));
-static_assert(offsetof(sluice_problem, type_ab) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
+              (sizeof(sluice_problem) == 216 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
+               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 64 && sizeof(sluice_emulator_options) == 32));
+static_assert(offsetof(sluice_problem, type_a) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
               offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_device, l2_bytes) == 88);
 static_assert(SLUICE_PACKED == kPacked);
 
 constexpr bool same(int c, auto cpp) { return c == static_cast<int>(cpp); }
-static_assert(same(SLUICE_BF16, DataType::bf16) && same(SLUICE_FP16, DataType::fp16) && same(SLUICE_FP32, DataType::fp32));
+static_assert(same(SLUICE_BF16, DataType::bf16) && same(SLUICE_FP16, DataType::fp16) && same(SLUICE_FP32, DataType::fp32) &&
+              same(SLUICE_E4M3, DataType::e4m3) && same(SLUICE_E5M2, DataType::e5m2));
+static_assert(same(SLUICE_NO_SCALES, Scaling::none) && same(SLUICE_PER_TENSOR, Scaling::per_tensor) &&
+              same(SLUICE_PER_VECTOR, Scaling::per_vector) && same(SLUICE_PER_VECTOR_128, Scaling::per_vector_128) &&
+              same(SLUICE_PER_BLOCK_128, Scaling::per_block_128));
 static_assert(same(SLUICE_ROW_MAJOR, Layout::row_major) && same(SLUICE_COLUMN_MAJOR, Layout::column_major));
 static_assert(same(SLUICE_ACTIVATION_NONE, Activation::none) && same(SLUICE_RELU, Activation::relu) &&
               same(SLUICE_GELU_TANH, Activation::gelu_tanh) && same(SLUICE_SILU, Activation::silu));
@@ -93,7 +97,8 @@ sluice_problem default_of(const sluice_problem*) {
   const GemmProblem p;
   sluice_problem c{};
   c.m = p.m, c.n = p.n, c.k = p.k, c.batch = p.batch;
-  c.type_ab = static_cast<std::int32_t>(p.type_ab), c.type_d = static_cast<std::int32_t>(p.type_d);
+  c.type_a = static_cast<std::int32_t>(p.type_a), c.type_b = static_cast<std::int32_t>(p.type_b),
+  c.type_d = static_cast<std::int32_t>(p.type_d);
   c.layout_a = static_cast<std::int32_t>(p.layout_a), c.layout_b = static_cast<std::int32_t>(p.layout_b);
   c.lda = p.lda, c.ldb = p.ldb, c.ldc = p.ldc, c.ldd = p.ldd;
   c.batch_stride_a = p.batch_stride_a, c.batch_stride_b = p.batch_stride_b;
@@ -102,6 +107,10 @@ sluice_problem default_of(const sluice_problem*) {
   c.bias = static_cast<std::int32_t>(p.epilogue.bias), c.activation = static_cast<std::int32_t>(p.epilogue.activation);
   c.alpha = p.epilogue.alpha, c.beta = p.epilogue.beta;
   c.constant_a = p.constant_a ? 1 : 0, c.constant_b = p.constant_b ? 1 : 0;
+  c.scaling_a = static_cast<std::int32_t>(p.scaling_a), c.scaling_b = static_cast<std::int32_t>(p.scaling_b);
+  c.scale_layout_a = static_cast<std::int32_t>(p.scale_layout_a), c.scale_layout_b = static_cast<std::int32_t>(p.scale_layout_b);
+  c.ld_scale_a = p.ld_scale_a, c.ld_scale_b = p.ld_scale_b;
+  c.batch_stride_scale_a = p.batch_stride_scale_a, c.batch_stride_scale_b = p.batch_stride_scale_b;
   return c;
 }
 
@@ -109,15 +118,21 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   const Result<sluice_problem> whole = read_struct(given);
   if (!whole) return whole.error();
   const sluice_problem& c = *whole;
-  if (c.reserved != 0)
-    return Error{ErrorCode::invalid_argument,
-                 "reserved = " + std::to_string(c.reserved) + " of a sluice_problem must be 0; call sluice_problem_init"};
+  if (c.reserved != 0 || c.reserved2 != 0)
+    return Error{ErrorCode::invalid_argument, (c.reserved != 0 ? "reserved = " : "reserved2 = ") +
+                                                  std::to_string(c.reserved != 0 ? c.reserved : c.reserved2) +
+                                                  " of a sluice_problem must be 0; call sluice_problem_init"};
   GemmProblem p{.m = c.m, .n = c.n, .k = c.k, .batch = c.batch};
   Enumerators enums;
-  enums.read("type_ab", "sluice_data_type", c.type_ab, SLUICE_FP32, p.type_ab);
-  enums.read("type_d", "sluice_data_type", c.type_d, SLUICE_FP32, p.type_d);
+  enums.read("type_a", "sluice_data_type", c.type_a, SLUICE_E5M2, p.type_a);
+  enums.read("type_b", "sluice_data_type", c.type_b, SLUICE_E5M2, p.type_b);
+  enums.read("type_d", "sluice_data_type", c.type_d, SLUICE_E5M2, p.type_d);
   enums.read("layout_a", "sluice_layout", c.layout_a, SLUICE_COLUMN_MAJOR, p.layout_a);
   enums.read("layout_b", "sluice_layout", c.layout_b, SLUICE_COLUMN_MAJOR, p.layout_b);
+  enums.read("scaling_a", "sluice_scaling", c.scaling_a, SLUICE_PER_BLOCK_128, p.scaling_a);
+  enums.read("scaling_b", "sluice_scaling", c.scaling_b, SLUICE_PER_BLOCK_128, p.scaling_b);
+  enums.read("scale_layout_a", "sluice_layout", c.scale_layout_a, SLUICE_COLUMN_MAJOR, p.scale_layout_a);
+  enums.read("scale_layout_b", "sluice_layout", c.scale_layout_b, SLUICE_COLUMN_MAJOR, p.scale_layout_b);
   enums.read("bias", "sluice_bias", c.bias, SLUICE_BIAS_PER_COLUMN, p.epilogue.bias);
   enums.read("activation", "sluice_activation", c.activation, SLUICE_SILU, p.epilogue.activation);
   if (enums.error()) return *enums.error();
@@ -127,6 +142,8 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   p.alignment_a_bytes = c.alignment_a_bytes, p.alignment_b_bytes = c.alignment_b_bytes, p.alignment_d_bytes = c.alignment_d_bytes;
   p.epilogue.alpha = c.alpha, p.epilogue.beta = c.beta;
   p.constant_a = c.constant_a != 0, p.constant_b = c.constant_b != 0;
+  p.ld_scale_a = c.ld_scale_a, p.ld_scale_b = c.ld_scale_b;
+  p.batch_stride_scale_a = c.batch_stride_scale_a, p.batch_stride_scale_b = c.batch_stride_scale_b;
   return p;
 }
 

@@ -39,7 +39,7 @@ struct alignas(16) Floats4 {
   float values[4];
 };
 
-inline constexpr int kWgmmaDepthElems = 16;  // of 16-bit elements: 32 bytes of K
+inline constexpr int kWgmmaDepthBytes = 32;  // of K: 16 elements of 16 bits, 32 of 8
 
 // Which way an operand lies in shared memory, as wgmma's transpose immediates encode it.
 enum class Major : int { k = 0, vector = 1 };

@@ -5,29 +5,41 @@
 
 namespace sluice {
 
-enum class LayoutSet { rc, all };
+// What a line of the list is compiled for: see kernel_list.def.
+enum class InstanceSet { rc, all, fp8, fp8_mixed };
 
-// A line's configuration for one type and the n-th layout of a set: rc, rr, cc, cr.
-constexpr KernelConfig with_type_and_layout(KernelConfig config, DataType type, int layout_index) {
-  config.type_ab = type;
+// A line's configuration for its types and the n-th layout: rc, rr, cc, cr.
+constexpr KernelConfig with_types_and_layout(KernelConfig config, DataType type_a, DataType type_b, int layout_index) {
+  config.type_a = type_a;
+  config.type_b = type_b;
   config.layout_a = layout_index < 2 ? Layout::row_major : Layout::column_major;
   config.layout_b = layout_index % 2 == 0 ? Layout::column_major : Layout::row_major;
   return config;
 }
 
 // One line of kernel_list.def: all its types and layouts.
-template <LayoutSet set, KernelConfig config, class F>
+template <InstanceSet set, KernelConfig config, class F>
 constexpr void for_each_kernel_of_line(F&& f) {
+  using enum DataType;
   const auto each_layout = [&]<DataType type>() {
-    f.template operator()<with_type_and_layout(config, type, 0)>();
-    if constexpr (set == LayoutSet::all) {
-      f.template operator()<with_type_and_layout(config, type, 1)>();
-      f.template operator()<with_type_and_layout(config, type, 2)>();
-      f.template operator()<with_type_and_layout(config, type, 3)>();
+    f.template operator()<with_types_and_layout(config, type, type, 0)>();
+    if constexpr (set == InstanceSet::all) {
+      f.template operator()<with_types_and_layout(config, type, type, 1)>();
+      f.template operator()<with_types_and_layout(config, type, type, 2)>();
+      f.template operator()<with_types_and_layout(config, type, type, 3)>();
     }
   };
-  each_layout.template operator()<DataType::bf16>();
-  each_layout.template operator()<DataType::fp16>();
+  if constexpr (set == InstanceSet::rc || set == InstanceSet::all) {
+    each_layout.template operator()<bf16>();
+    each_layout.template operator()<fp16>();
+  } else {
+    f.template operator()<with_types_and_layout(config, e4m3, e4m3, 0)>();
+    if constexpr (set == InstanceSet::fp8_mixed) {
+      f.template operator()<with_types_and_layout(config, e4m3, e5m2, 0)>();
+      f.template operator()<with_types_and_layout(config, e5m2, e4m3, 0)>();
+      f.template operator()<with_types_and_layout(config, e5m2, e5m2, 0)>();
+    }
+  }
 }
 
 #define SLUICE_KERNEL_CONFIG(schedule_, order_, load_, tile_m_, tile_n_, tile_k_, cluster_m_, cluster_n_, ctas_per_sm_)                    \
@@ -38,8 +50,8 @@ constexpr void for_each_kernel_of_line(F&& f) {
 
 template <class F>
 constexpr void for_each_kernel(F&& f) {
-#define SLUICE_KERNEL(layouts, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm) \
-  for_each_kernel_of_line<LayoutSet::layouts,                                                                    \
+#define SLUICE_KERNEL(instances, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm) \
+  for_each_kernel_of_line<InstanceSet::instances,                                                                  \
                           SLUICE_KERNEL_CONFIG(schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)>(f);
 #include "core/kernel_list.def"
 #undef SLUICE_KERNEL

@@ -7,6 +7,8 @@
 
 #include "sluice/kernel_config.hpp"
 
+#include "core/scale_layout.hpp"
+
 namespace sluice {
 
 inline constexpr int kWarpgroupThreads = 128;
@@ -45,7 +47,9 @@ constexpr int consumer_warpgroups(const KernelConfig& c) {
 // are shared by all the other warps.
 inline constexpr int kWarpsPerWarpgroup = 4;
 inline constexpr int kDispatcherWarp = 3;
-constexpr int producing_warps(const KernelConfig& c) { return c.load == LoadPath::tma ? 2 : kDispatcherWarp; }
+constexpr int producing_warps(const KernelConfig& c) {
+  return c.load == LoadPath::tma && !is_fp8(c.type_a) ? 2 : kDispatcherWarp;  // FP8: the third fetches scales
+}
 
 // Workers of one CTA: who takes work tiles from the scheduler.
 constexpr int workers_per_cta(const KernelConfig& c) { return c.schedule == KernelSchedule::pingpong ? 2 : 1; }
@@ -98,16 +102,26 @@ constexpr int shared_memory_limit_bytes(const KernelConfig& c) {
   return kSharedMemoryPerSmBytes / c.ctas_per_sm - kSharedMemoryPerCtaReservedBytes;
 }
 
-constexpr int operand_bytes_p(const KernelConfig& c) { return tile_p(c) * c.tile_k * size_bytes(c.type_ab); }
-constexpr int operand_bytes_q(const KernelConfig& c) { return tile_q(c) * c.tile_k * size_bytes(c.type_ab); }
+constexpr int operand_bytes_p(const KernelConfig& c) { return tile_p(c) * c.tile_k * size_bytes(c.type_a); }
+constexpr int operand_bytes_q(const KernelConfig& c) { return tile_q(c) * c.tile_k * size_bytes(c.type_a); }
 constexpr int stage_bytes(const KernelConfig& c) { return operand_bytes_p(c) + operand_bytes_q(c); }
+
+// Whether sums over kScaleBlockElems of K are promoted: added up, times their scales, in fp32 registers, because the tensor cores keep too
+// few bits of longer ones.
+constexpr bool promotes(const KernelConfig& c) { return is_fp8(c.type_a); }
+constexpr int scale_blocks_per_stage(const KernelConfig& c) { return promotes(c) ? c.tile_k / kScaleBlockElems : 0; }
+// Of a stage: for each of its blocks a scale for each vector of P, then for each of Q.
+constexpr int scale_bytes(const KernelConfig& c) {
+  return scale_blocks_per_stage(c) * (tile_p(c) + tile_q(c)) * static_cast<int>(sizeof(float));
+}
 
 struct SharedMemoryLayout {
   int stages = 0;
   int stage_bytes = 0;
   int staging_buffers = 0;  // for each consumer warpgroup
   int staging_offset = 0;
-  int work_offset = 0;  // the ring of work tiles and that of tickets, then their barriers, a full and an empty one for each slot
+  int scale_offset = 0;  // the scales of all stages
+  int work_offset = 0;   // the ring of work tiles and that of tickets, then their barriers, a full and an empty one for each slot
   int ticket_offset = 0;
   int work_barrier_offset = 0;
   int ticket_barrier_offset = 0;
@@ -130,10 +144,11 @@ constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   for (int buffers = wanted; buffers >= 1 && best.stages < kEnoughStages; buffers /= 2) {
     const int staging = buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);
     const int ring = shared_memory_limit_bytes(c) - staging - kWorkRingBytes - 2 * kMostStages * kBarrierBytes;
-    const int stages = ring / stage_bytes(c) < kMostStages ? ring / stage_bytes(c) : kMostStages;
+    const int fit = ring / (stage_bytes(c) + scale_bytes(c)), stages = fit < kMostStages ? fit : kMostStages;
     if (stages <= best.stages) continue;
     best = {.stages = stages, .stage_bytes = stage_bytes(c), .staging_buffers = buffers, .staging_offset = stages * stage_bytes(c)};
-    best.work_offset = best.staging_offset + staging;
+    best.scale_offset = best.staging_offset + staging;
+    best.work_offset = best.scale_offset + stages * scale_bytes(c);
     best.ticket_offset = best.work_offset + kWorkSlots * kWorkSlotBytes;
     best.work_barrier_offset = best.ticket_offset + kWorkSlots * kTicketBytes;
     best.ticket_barrier_offset = best.work_barrier_offset + 2 * kWorkSlots * kBarrierBytes;

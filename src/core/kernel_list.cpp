@@ -9,7 +9,9 @@ namespace sluice {
 
 std::string name(const KernelConfig& config) {
   const auto letter = [](Layout layout) { return layout == Layout::row_major ? 'r' : 'c'; };
-  std::string text = config.type_ab == DataType::bf16 ? "bf16_" : "fp16_";
+  std::string text = to_string(config.type_a);
+  if (config.type_b != config.type_a) text += std::string("x") + to_string(config.type_b);
+  text += "_";
   text += letter(config.layout_a);
   text += letter(config.layout_b);
   text += config.schedule == KernelSchedule::cooperative ? "_coop_" : "_ping_";

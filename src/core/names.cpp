@@ -32,7 +32,13 @@ std::optional<Enum> find_value(const Names<Enum, count>& names, std::string_view
   return std::nullopt;
 }
 
-constexpr Names<DataType, 3> kDataTypes{{{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
+constexpr Names<DataType, 5> kDataTypes{
+    {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}, {DataType::e4m3, "e4m3"}, {DataType::e5m2, "e5m2"}}};
+constexpr Names<Scaling, 5> kScalings{{{Scaling::none, "none"},
+                                       {Scaling::per_tensor, "tensor"},
+                                       {Scaling::per_vector, "vector"},
+                                       {Scaling::per_vector_128, "1x128"},
+                                       {Scaling::per_block_128, "128x128"}}};
 constexpr Names<Layout, 2> kLayouts{{{Layout::row_major, "row-major"}, {Layout::column_major, "column-major"}}};
 constexpr Names<Activation, 4> kActivations{
     {{Activation::none, "none"}, {Activation::relu, "relu"}, {Activation::gelu_tanh, "gelu_tanh"}, {Activation::silu, "silu"}}};
@@ -89,6 +95,7 @@ const char* to_string(DataType type) { return find_name(kDataTypes, type); }
 const char* to_string(Layout layout) { return find_name(kLayouts, layout); }
 const char* to_string(Activation activation) { return find_name(kActivations, activation); }
 const char* to_string(Bias bias) { return find_name(kBiases, bias); }
+const char* to_string(Scaling scaling) { return find_name(kScalings, scaling); }
 const char* to_string(SchedulerKind kind) { return find_name(kSchedulers, kind); }
 const char* to_string(Rasterization raster) { return find_name(kRasters, raster); }
 const char* to_string(WorkClaim claim) { return find_name(kClaims, claim); }
@@ -105,6 +112,7 @@ std::optional<DataType> parse_data_type(std::string_view text) { return find_val
 std::optional<Layout> parse_layout(std::string_view text) { return find_value(kLayouts, text); }
 std::optional<Activation> parse_activation(std::string_view text) { return find_value(kActivations, text); }
 std::optional<Bias> parse_bias(std::string_view text) { return find_value(kBiases, text); }
+std::optional<Scaling> parse_scaling(std::string_view text) { return find_value(kScalings, text); }
 std::optional<SchedulerKind> parse_scheduler(std::string_view text) { return find_value(kSchedulers, text); }
 std::optional<Rasterization> parse_rasterization(std::string_view text) { return find_value(kRasters, text); }
 std::optional<WorkClaim> parse_work_claim(std::string_view text) { return find_value(kClaims, text); }

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "sluice/problem.hpp"
+
+#include "core/scale_layout.hpp"
 
 namespace sluice {
 namespace {
@@ -81,18 +84,85 @@ Status check_alignment(const char* name, int value, int element_bytes) {
   return Nothing{};
 }
 
+bool fp8(const GemmProblem& p) { return is_fp8(p.type_a); }
+
+Status check_operand_types(const GemmProblem& p) {
+  for (const auto& [field, type] : {std::pair{"type_a", p.type_a}, {"type_b", p.type_b}})
+    if (type != DataType::bf16 && type != DataType::fp16 && !is_fp8(type))
+      return Error{ErrorCode::unsupported, std::string(field) + " = " + to_string(type) + "; A and B must be bf16, fp16, e4m3 or e5m2"};
+  if (p.type_a != p.type_b && !(is_fp8(p.type_a) && is_fp8(p.type_b)))
+    return Error{ErrorCode::unsupported, std::string("type_a = ") + to_string(p.type_a) + " with type_b = " + to_string(p.type_b) +
+                                             "; 16-bit operands must have the same type, and FP8 goes with FP8: convert one of them"};
+  if (fp8(p) && (p.layout_a != Layout::row_major || p.layout_b != Layout::column_major))
+    return Error{ErrorCode::unsupported, std::string("layout_a = ") + to_string(p.layout_a) + ", layout_b = " + to_string(p.layout_b) +
+                                             " with fp8 operands; K must be contiguous in both (A row-major, B column-major): transpose"};
+  return Nothing{};
+}
+
 Status check_types(const GemmProblem& p) {
-  if (p.type_ab != DataType::bf16 && p.type_ab != DataType::fp16)
-    return Error{ErrorCode::unsupported, std::string("type_ab = ") + to_string(p.type_ab) + "; A and B must be bf16 or fp16"};
+  if (Status s = check_operand_types(p); !s) return s;
   if (p.type_d != DataType::bf16 && p.type_d != DataType::fp16 && p.type_d != DataType::fp32)
     return Error{ErrorCode::unsupported, std::string("type_d = ") + to_string(p.type_d) + "; D must be bf16, fp16 or fp32"};
   // Enumerators come through the C ABI and from files as plain numbers.
   const auto unknown = [](const char* field, auto value, auto last) { return value > last ? field : nullptr; };
   for (const char* field :
        {unknown("layout_a", p.layout_a, Layout::column_major), unknown("layout_b", p.layout_b, Layout::column_major),
-        unknown("bias", p.epilogue.bias, Bias::per_column), unknown("activation", p.epilogue.activation, Activation::silu)})
+        unknown("scaling_a", p.scaling_a, Scaling::per_block_128), unknown("scaling_b", p.scaling_b, Scaling::per_block_128),
+        unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
+        unknown("scale_layout_b", p.scale_layout_b, Layout::column_major), unknown("bias", p.epilogue.bias, Bias::per_column),
+        unknown("activation", p.epilogue.activation, Activation::silu)})
     if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp");
   return Nothing{};
+}
+
+// An FP8 operand comes through the tensor memory accelerator, or not at all.
+Status check_fp8_operand(const char* name, const char* vectors, std::int64_t leading, std::int64_t batch_stride, int alignment_bytes) {
+  constexpr int kRowBytes = 16;
+  const auto round_up = [](std::int64_t value) { return text((value + kRowBytes - 1) / kRowBytes * kRowBytes); };
+  if (leading % kRowBytes != 0)
+    return Error{ErrorCode::unsupported, std::string("ld") + name + " = " + text(leading) + " with fp8 operands: " + vectors +
+                                             " must start at multiples of 16 bytes (ld" + name + " % 16 == 0, k if packed); pad to " +
+                                             round_up(leading)};
+  if (batch_stride % kRowBytes != 0)
+    return Error{ErrorCode::unsupported, std::string("batch_stride_") + name + " = " + text(batch_stride) +
+                                             " with fp8 operands: matrices must start at multiples of 16 bytes; pad to " +
+                                             round_up(batch_stride)};
+  if (alignment_bytes < kRowBytes)
+    return Error{ErrorCode::unsupported, std::string("alignment_") + name + "_bytes = " + text(alignment_bytes) +
+                                             " with fp8 operands: the matrix must start at a multiple of 16 bytes; move it"};
+  return Nothing{};
+}
+
+// Fills in the strides of an operand's scales. What is not used becomes 0.
+Status resolve_scales(const char* name, Scaling scaling, Layout layout, std::int64_t vectors, std::int64_t k, std::int64_t batch,
+                      std::int64_t& leading, std::int64_t& batch_stride) {
+  const std::string ld = std::string("ld_scale_") + name, bs = std::string("batch_stride_scale_") + name;
+  const bool along_k = scales_along_k(scaling);
+  const std::int64_t rows = scaling == Scaling::per_block_128 ? (vectors + kScaleBlockElems - 1) / kScaleBlockElems
+                            : scaling == Scaling::per_tensor  ? 1
+                                                              : vectors;
+  const std::int64_t columns = along_k ? (k + kScaleBlockElems - 1) / kScaleBlockElems : 1;
+  const std::int64_t shortest = layout == Layout::row_major ? columns : rows, other = layout == Layout::row_major ? rows : columns;
+  if (leading == kPacked) leading = along_k ? std::max<std::int64_t>(shortest, 1) : 0;
+  if (along_k && leading < shortest)
+    return invalid(ld + " = " + text(leading) + " is shorter than the " + text(shortest) +
+                   " scales that are adjacent; pass at least that, or kPacked");
+  if (leading < 0 || leading > kLargestExtent) return invalid(ld + " = " + text(leading) + " is not in [0, 2^31 - 1024); pass kPacked");
+  const std::int64_t dense = scaling == Scaling::none ? 0 : along_k ? other * leading : rows;
+  if (batch_stride == kPacked || batch <= 1) batch_stride = dense;
+  if (batch_stride < 0 || batch_stride > kLargestPitchBytes)
+    return invalid(bs + " = " + text(batch_stride) + " is not in [0, 2^40]; pass 0 to repeat the scales, or kPacked");
+  if (!along_k) leading = 0;
+  if (scaling == Scaling::none) batch_stride = 0;
+  return Nothing{};
+}
+
+Status check_scales(GemmProblem& p) {
+  if (!fp8(p) && (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none))
+    return Error{ErrorCode::unsupported, std::string("scaling_a = ") + to_string(p.scaling_a) + ", scaling_b = " + to_string(p.scaling_b) +
+                                             " with " + to_string(p.type_a) + " operands; only those of FP8 have scales: use alpha"};
+  if (Status s = resolve_scales("a", p.scaling_a, p.scale_layout_a, p.m, p.k, p.batch, p.ld_scale_a, p.batch_stride_scale_a); !s) return s;
+  return resolve_scales("b", p.scaling_b, p.scale_layout_b, p.n, p.k, p.batch, p.ld_scale_b, p.batch_stride_scale_b);
 }
 
 }  // namespace
@@ -103,7 +173,7 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
   for (const auto& [name, value] : {std::pair{"m", p.m}, {"n", p.n}, {"k", p.k}, {"batch", p.batch}})
     if (Status s = check_extent(name, value); !s) return s.error();
 
-  const int ab = size_bytes(p.type_ab), d = size_bytes(p.type_d);
+  const int ab = size_bytes(p.type_a), d = size_bytes(p.type_d);
   const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
   const MatrixShape a{"a", a_rows ? p.m : p.k, a_rows ? p.k : p.m, ab, true};
   const MatrixShape b{"b", b_rows ? p.k : p.n, b_rows ? p.n : p.k, ab, true};
@@ -117,10 +187,27 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
   if (Status s = check_alignment("a", p.alignment_a_bytes, ab); !s) return s.error();
   if (Status s = check_alignment("b", p.alignment_b_bytes, ab); !s) return s.error();
   if (Status s = check_alignment("d", p.alignment_d_bytes, d); !s) return s.error();
+  if (fp8(p)) {
+    if (Status s = check_fp8_operand("a", "rows of A", p.lda, p.batch_stride_a, p.alignment_a_bytes); !s) return s.error();
+    if (Status s = check_fp8_operand("b", "columns of B", p.ldb, p.batch_stride_b, p.alignment_b_bytes); !s) return s.error();
+  }
+  if (Status s = check_scales(p); !s) return s.error();
   return p;
 }
 
 bool is_empty(const GemmProblem& problem) { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
+
+namespace {
+
+std::int64_t scale_elems(const ScaleStrides& strides, Scaling scaling, std::int64_t vectors, std::int64_t k, std::int64_t batch) {
+  if (scaling == Scaling::none || vectors <= 0 || k <= 0 || batch <= 0) return 0;
+  return strides.at(batch - 1, vectors - 1, k - 1) + 1;
+}
+
+}  // namespace
+
+std::int64_t scale_elems_a(const GemmProblem& p) { return scale_elems(scale_strides_a(p), p.scaling_a, p.m, p.k, p.batch); }
+std::int64_t scale_elems_b(const GemmProblem& p) { return scale_elems(scale_strides_b(p), p.scaling_b, p.n, p.k, p.batch); }
 
 double flops(const GemmProblem& p) {
   if (p.epilogue.alpha == 0.0f) return 0;
@@ -130,8 +217,12 @@ double flops(const GemmProblem& p) {
 std::string describe(const GemmProblem& p) {
   std::string line = text(p.m) + " x " + text(p.n) + " x " + text(p.k);
   if (p.batch != 1) line += ", batch " + text(p.batch);
-  line += std::string(" ") + to_string(p.type_ab) + " -> " + to_string(p.type_d);
+  line += std::string(" ") + to_string(p.type_a);
+  if (p.type_b != p.type_a) line += std::string(" x ") + to_string(p.type_b);
+  line += std::string(" -> ") + to_string(p.type_d);
   line += std::string(", A ") + to_string(p.layout_a) + ", B " + to_string(p.layout_b);
+  if (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none)
+    line += std::string(", scales ") + to_string(p.scaling_a) + " and " + to_string(p.scaling_b);
   if (p.epilogue.beta != 0.0f) line += ", + beta C";
   if (p.epilogue.bias != Bias::none) line += std::string(", bias ") + to_string(p.epilogue.bias);
   if (p.epilogue.activation != Activation::none) line += std::string(", ") + to_string(p.epilogue.activation);

@@ -5,8 +5,11 @@
 
 #include "arch/arch.cuh"
 #include "core/kernel_layout.hpp"
+#include "kernel/epilogue/scale_sums.cuh"
 #include "kernel/epilogue/store_tile.cuh"
 #include "kernel/gemm_params.cuh"
+#include "kernel/mainloop/promoting_consumer.cuh"
+#include "kernel/mainloop/scale_producer.cuh"
 #include "kernel/mainloop/thread_producer.cuh"
 #include "kernel/mainloop/tma_producer.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
@@ -70,7 +73,7 @@ class GemmKernel {
   // The first warps each make some of the barriers, since each takes some 20 cycles.
   SLUICE_DEVICE void make_ready(int warp) const {
     if (warp == 0) {
-      ring_.init_full();
+      ring_.init_full(params_.mainloop.scale_p.along_k || params_.mainloop.scale_q.along_k);
     } else if (warp == 1) {
       ring_.init_empty();
       if (config.load == LoadPath::tma) {
@@ -113,6 +116,8 @@ class GemmKernel {
       if (arch::elect_one()) produce(TmaProducer<config, Operand::p>(params_.mainloop, ring_));
     } else if (warp == 1) {
       if (arch::elect_one()) produce(TmaProducer<config, Operand::q>(params_.mainloop, ring_));
+    } else if constexpr (promotes(config)) {
+      produce(ScaleProducer<config>(params_.mainloop, ring_));
     }
   }
 
@@ -205,9 +210,15 @@ class GemmKernel {
       arch::note_work(ahead.tile_m, ahead.tile_n, ahead.group, ahead.k_begin, ahead.k_end);
       if (kPingpong && n > 0) wait_for_turn(warpgroup);
       Accumulators<config> sums;
-      WgmmaConsumer<config>::multiply(sums, ring_, at, first_block, k_tiles, [&] {
+      const auto issued = [&] {
         if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
-      });
+      };
+      if constexpr (promotes(config)) {
+        PromotingConsumer<config>(params_.mainloop, ring_, first_block).multiply(sums, at, ahead, issued);
+        ScaleSums<config>::apply(sums, params_.mainloop, ahead, first_block);
+      } else {
+        WgmmaConsumer<config>::multiply(sums, ring_, at, first_block, k_tiles, issued);
+      }
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
       Pieces::finish(params_, shared_, sums, tile, warpgroup, output);

@@ -35,11 +35,21 @@ class Pipeline {
       : shared_(shared), full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)), empty_(full_ + kLayout.stages) {}
 
   // By one thread each (lanes would take turns), before a fence and the barrier that lets the roles begin.
-  SLUICE_DEVICE void init_full() const { init(full_, kFullArrivals, "full"); }
+  // `scales`: of FP8 operands come along with each stage, by a whole warp.
+  SLUICE_DEVICE void init_full(bool scales) const { init(full_, kLoadArrivals + (promotes(config) && scales ? 32 : 0), "full"); }
   SLUICE_DEVICE void init_empty() const { init(empty_, kEmptyArrivals, "empty"); }
 
   SLUICE_DEVICE std::byte* stage_p(const Position& at) const { return shared_ + at.stage * kLayout.stage_bytes; }
   SLUICE_DEVICE std::byte* stage_q(const Position& at) const { return stage_p(at) + operand_bytes_p(config); }
+  // The scales of one of the stage's blocks of K: of P's vectors, then of Q's.
+  SLUICE_DEVICE arch::SharedAddress scales_p(const Position& at, int block) const {
+    constexpr int kBlockBytes = (tile_p(config) + tile_q(config)) * static_cast<int>(sizeof(float));
+    return arch::shared_address(shared_ + kLayout.scale_offset) +
+           static_cast<std::uint32_t>(at.stage * scale_bytes(config) + block * kBlockBytes);
+  }
+  SLUICE_DEVICE arch::SharedAddress scales_q(const Position& at, int block) const {
+    return scales_p(at, block) + tile_p(config) * static_cast<int>(sizeof(float));
+  }
   SLUICE_DEVICE arch::Barrier* full_barrier(const Position& at) const { return &full_[at.stage]; }
 
   // Producer: until every consumer that reads this stage, in every CTA that receives the copy, has let go of it.
@@ -49,8 +59,12 @@ class Pipeline {
   // Consumer: each warp lets go of the stage in every CTA of the cluster, because each of them copies into all.
   SLUICE_DEVICE void release(const Position& at) const {
     const int lane = arch::lane();
+    if constexpr (promotes(config)) arch::sync_warp();  // all lanes have read their scales
     if constexpr (cluster_size(config) > 1) {
-      if (lane < cluster_size(config)) arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], lane);
+      if (promotes(config) && lane == arch::cta_in_cluster())
+        arch::barrier_arrive(&empty_[at.stage]);  // ordinary reads of the scales must be over
+      else if (lane < cluster_size(config))
+        arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], lane);
     } else if (lane == 0) {
       arch::barrier_arrive(&empty_[at.stage]);
     }
@@ -65,7 +79,7 @@ class Pipeline {
     }
   }
 
-  static constexpr int kFullArrivals = producing_warps(config) * (config.load == LoadPath::tma ? 1 : 32);
+  static constexpr int kLoadArrivals = config.load == LoadPath::tma ? 2 : producing_warps(config) * 32;
   static constexpr int kWarpgroupsPerStage = config.schedule == KernelSchedule::cooperative ? consumer_warpgroups(config) : 1;
   static constexpr int kEmptyArrivals = kWarpgroupsPerStage * kWarpsPerWarpgroup * cluster_size(config);
 

@@ -5,6 +5,7 @@
 
 #include "core/kernel_layout.hpp"
 #include "core/load_boxes.hpp"
+#include "core/scale_layout.hpp"
 #include "core/tile_parts.hpp"
 #include "scheduler/workspace.hpp"
 
@@ -32,14 +33,14 @@ arch::CachePolicy cache_policy(const OperandView& view) {
 
 LoadBoxes boxes_of(const Plan& plan, const OperandView& view) {
   const GemmProblem& p = plan.problem;
-  return load_boxes(view.k_major, view.vectors, view.tile_vectors, view.sharers, plan.kernel.tile_k, kSwizzleBytes / size_bytes(p.type_ab),
+  return load_boxes(view.k_major, view.vectors, view.tile_vectors, view.sharers, plan.kernel.tile_k, kSwizzleBytes / size_bytes(p.type_a),
                     p.k, p.batch);
 }
 
 // What a stage receives of an operand.
 int loaded_bytes(const Plan& plan, const OperandView& view) {
   const int vectors = view.k_major ? boxes_of(plan, view).vectors * view.sharers : view.tile_vectors;
-  return vectors * plan.kernel.tile_k * size_bytes(plan.problem.type_ab);
+  return vectors * plan.kernel.tile_k * size_bytes(plan.problem.type_a);
 }
 
 Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap encode, OperandParams& params) {
@@ -56,13 +57,13 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
 
   GlobalTensor tensor{.name = view.name,
                       .data = view.data,
-                      .type = p.type_ab,
+                      .type = p.type_a,
                       .inner = view.k_major ? p.k : view.vectors,
                       .outer = view.k_major ? view.vectors : p.k,
                       .matrices = p.batch,
                       .leading_elems = view.leading_elems,
                       .matrix_stride_elems = view.batch_stride_elems};
-  const int row_elems = kSwizzleBytes / size_bytes(p.type_ab);
+  const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   const LoadBoxes boxes = boxes_of(plan, view);
   BoxShape box{.inner = row_elems, .outer = boxes.vectors};
   params.whole_tiles = boxes.whole_tiles;
@@ -105,7 +106,24 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
   params.k = static_cast<std::int32_t>(p.k);
   if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s) return s;
   if (Status s = fill_operand(plan, swap ? a : b, encode, params.q); !s) return s;
+  fill_scales(p, arguments, swap, params);
   return Nothing{};
+}
+
+ScaleParams scales_of(const float* data, Scaling scaling, const ScaleStrides& strides, std::int64_t vectors) {
+  if (scaling == Scaling::none) return {};
+  return {.data = data,
+          .vector_stride = strides.vector,
+          .k_stride = strides.k_block,
+          .batch_stride = strides.batch,
+          .vectors = static_cast<std::int32_t>(vectors),
+          .block_shift = strides.block_shift,
+          .along_k = strides.along_k};
+}
+
+void fill_scales(const GemmProblem& p, const GemmArguments& arguments, bool swap, MainloopParams& params) {
+  (swap ? params.scale_q : params.scale_p) = scales_of(arguments.scale_a, p.scaling_a, scale_strides_a(p), p.m);
+  (swap ? params.scale_p : params.scale_q) = scales_of(arguments.scale_b, p.scaling_b, scale_strides_b(p), p.n);
 }
 
 bool rows_aligned(const void* data, std::int64_t leading_elems, std::int64_t batch_stride_elems, std::int64_t bytes, int element_bytes) {

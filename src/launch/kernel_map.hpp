@@ -11,9 +11,9 @@ namespace sluice {
 struct KernelConfigHash {
   std::size_t operator()(const KernelConfig& c) const {
     std::size_t hash = 0;
-    for (int field :
-         {static_cast<int>(c.type_ab), static_cast<int>(c.layout_a), static_cast<int>(c.layout_b), static_cast<int>(c.schedule),
-          static_cast<int>(c.order), static_cast<int>(c.load), c.tile_m, c.tile_n, c.tile_k, c.cluster_m, c.cluster_n, c.ctas_per_sm})
+    for (int field : {static_cast<int>(c.type_a), static_cast<int>(c.type_b), static_cast<int>(c.layout_a), static_cast<int>(c.layout_b),
+                      static_cast<int>(c.schedule), static_cast<int>(c.order), static_cast<int>(c.load), c.tile_m, c.tile_n, c.tile_k,
+                      c.cluster_m, c.cluster_n, c.ctas_per_sm})
       hash = hash * 1000003 + static_cast<std::size_t>(field);
     return hash;
   }

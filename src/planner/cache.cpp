@@ -67,9 +67,10 @@ struct Hash {
     const GemmProblem& p = q.problem;
     Mixer mixer;
     for (const std::int64_t value : {p.m, p.n, p.k, p.batch, p.lda, p.ldb, p.ldd}) mixer.add(static_cast<std::uint64_t>(value));
-    mixer.add(static_cast<std::uint64_t>(p.type_ab) | static_cast<std::uint64_t>(p.type_d) << 8 |
+    mixer.add(static_cast<std::uint64_t>(p.type_a) | static_cast<std::uint64_t>(p.type_d) << 8 |
               static_cast<std::uint64_t>(p.layout_a) << 16 | static_cast<std::uint64_t>(p.layout_b) << 24 |
-              static_cast<std::uint64_t>(p.epilogue.bias) << 32 | static_cast<std::uint64_t>(p.epilogue.activation) << 40);
+              static_cast<std::uint64_t>(p.epilogue.bias) << 32 | static_cast<std::uint64_t>(p.epilogue.activation) << 40 |
+              static_cast<std::uint64_t>(p.type_b) << 48);
     mixer.add(std::uint64_t{std::bit_cast<std::uint32_t>(p.epilogue.alpha)} << 32 | std::bit_cast<std::uint32_t>(p.epilogue.beta));
     mixer.add(static_cast<std::uint64_t>(q.device.sm_count));
     mixer.add(std::hash<std::string_view>{}(q.device.name));

@@ -13,12 +13,12 @@
 namespace sluice {
 namespace {
 
-// Cycles that a wgmma of 64 rows by q columns by 16 elements of K takes at the tensor cores' rate, or at the 128 bytes a cycle with which
+// Cycles that a wgmma of 64 rows by q columns by 32 bytes of K takes at the tensor cores' rate, or at the 128 bytes a cycle with which
 // shared memory hands out P (64 rows of 32 bytes) and Q, whichever is more.
 double wgmma_cycles(const DeviceSpec& device, int q) {
-  constexpr double kSharedMemoryBytesPerClk = 128, kDepth = 16;
-  const double multiply = 2.0 * kWgmmaRows * q * kDepth / device.flops_per_clk_per_sm;
-  const double read = (kWgmmaRows + q) * kDepth * 2 / kSharedMemoryBytesPerClk;
+  constexpr double kSharedMemoryBytesPerClk = 128, kDepthBytes = 32;
+  const double multiply = kWgmmaRows * q * kDepthBytes / device.flops_per_clk_per_sm;  // that of 16-bit operands, 2 bytes each
+  const double read = (kWgmmaRows + q) * kDepthBytes / kSharedMemoryBytesPerClk;
   return std::max(multiply, read);
 }
 
@@ -41,7 +41,7 @@ struct TileCycles {
   double ingest = 0;  // the bytes, or the copy engine's boxes
 };
 double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel) {
-  const int row_elems = kSwizzleBytes / size_bytes(p.type_ab);
+  const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   double clk = c.issue_clk_per_stage;
   const auto add = [&](bool k_major, std::int64_t vectors, int tile, int sharers) {
     const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch);
@@ -53,8 +53,8 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
   return clk;
 }
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles) {
-  constexpr double kDepth = 16;
-  const double steps = k_tiles * kernel.tile_k / kDepth;
+  constexpr double kDepthBytes = 32;
+  const double steps = k_tiles * kernel.tile_k * size_bytes(kernel.type_a) / kDepthBytes;
   TileCycles cycles;
   cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, tile_q(kernel)) * c.matrix_cycles_factor;
   cycles.compute = cycles.multiply + k_tiles * stage_overhead_clk(c, kernel);
@@ -121,7 +121,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double power = c.throttle_factor * (1 / device.sustained_fraction - 1) * (1 - std::exp(-sm_us / c.throttle_us));
   t.matrix_us = factor * sm_us * (1 + power * std::min(1.0, t.busy_share));
 
-  const double ab = size_bytes(p.type_ab), d = size_bytes(p.type_d);
+  const double ab = size_bytes(p.type_a), d = size_bytes(p.type_d);
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), batch = static_cast<double>(p.batch);
   const double k = k_tiles > 0 ? static_cast<double>(p.k) : 0.0;
   const double reads_c = p.epilogue.beta != 0.0f ? 1 : 0;

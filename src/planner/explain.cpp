@@ -38,7 +38,7 @@ Roofs roofs_of(const Plan& plan) {
   const double outputs = m * n * (p.epilogue.beta != 0.0f ? 2 : 1) * batch;
   Roofs r;
   r.flops = flops(p);
-  r.bytes = (m * k * batch_a + k * n * batch_b) * size_bytes(p.type_ab) + outputs * size_bytes(p.type_d);
+  r.bytes = (m * k * batch_a + k * n * batch_b) * size_bytes(p.type_a) + outputs * size_bytes(p.type_d);
   r.matrix_us = r.flops / (peak_tflop_per_s(plan.device) * 1e6);
   r.hbm_us = r.bytes / (plan.device.hbm_gb_per_s * 1e3);
   return r;

@@ -28,13 +28,15 @@ void fields(Either<Epilogue> auto& s, auto&& field) {
 }
 
 void fields(Either<GemmProblem> auto& s, auto&& field) {
-  auto& [m, n, k, batch, type_ab, type_d, layout_a, layout_b, lda, ldb, ldc, ldd, batch_stride_a, batch_stride_b, batch_stride_c,
-         batch_stride_d, alignment_a_bytes, alignment_b_bytes, alignment_d_bytes, constant_a, constant_b, epilogue] = s;
+  auto& [m, n, k, batch, type_a, type_b, type_d, layout_a, layout_b, lda, ldb, ldc, ldd, batch_stride_a, batch_stride_b, batch_stride_c,
+         batch_stride_d, alignment_a_bytes, alignment_b_bytes, alignment_d_bytes, constant_a, constant_b, scaling_a, scaling_b,
+         scale_layout_a, scale_layout_b, ld_scale_a, ld_scale_b, batch_stride_scale_a, batch_stride_scale_b, epilogue] = s;
   field("m", m);
   field("n", n);
   field("k", k);
   field("batch", batch);
-  field("type_ab", type_ab);
+  field("type_a", type_a);
+  field("type_b", type_b);
   field("type_d", type_d);
   field("layout_a", layout_a);
   field("layout_b", layout_b);
@@ -51,6 +53,14 @@ void fields(Either<GemmProblem> auto& s, auto&& field) {
   field("alignment_d_bytes", alignment_d_bytes);
   field("constant_a", constant_a);
   field("constant_b", constant_b);
+  field("scaling_a", scaling_a);
+  field("scaling_b", scaling_b);
+  field("scale_layout_a", scale_layout_a);
+  field("scale_layout_b", scale_layout_b);
+  field("ld_scale_a", ld_scale_a);
+  field("ld_scale_b", ld_scale_b);
+  field("batch_stride_scale_a", batch_stride_scale_a);
+  field("batch_stride_scale_b", batch_stride_scale_b);
   field("epilogue", epilogue);
 }
 
@@ -72,8 +82,9 @@ void fields(Either<DeviceSpec> auto& s, auto&& field) {
 }
 
 void fields(Either<KernelConfig> auto& s, auto&& field) {
-  auto& [type_ab, layout_a, layout_b, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm] = s;
-  field("type_ab", type_ab);
+  auto& [type_a, type_b, layout_a, layout_b, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm] = s;
+  field("type_a", type_a);
+  field("type_b", type_b);
   field("layout_a", layout_a);
   field("layout_b", layout_b);
   field("schedule", schedule);

@@ -32,7 +32,7 @@ bool tma_can_load(int alignment_bytes, std::int64_t leading, std::int64_t batch_
 }
 
 bool operands_aligned(const GemmProblem& p) {
-  const int bytes = size_bytes(p.type_ab);
+  const int bytes = size_bytes(p.type_a);
   return tma_can_load(p.alignment_a_bytes, p.lda, p.batch_stride_a, bytes) &&
          tma_can_load(p.alignment_b_bytes, p.ldb, p.batch_stride_b, bytes);
 }
@@ -54,7 +54,8 @@ __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): __extensio
 
 CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, bool aligned,
                                            const KernelConfig& kernel) {
-  if (kernel.type_ab != p.type_ab || kernel.layout_a != p.layout_a || kernel.layout_b != p.layout_b) return CandidateVerdict::wrong_type;
+  if (kernel.type_a != p.type_a || kernel.type_b != p.type_b || kernel.layout_a != p.layout_a || kernel.layout_b != p.layout_b)
+    return CandidateVerdict::wrong_type;
   if (excluded(options, kernel)) return CandidateVerdict::excluded_by_options;
   if (kernel.load == LoadPath::tma && !aligned) return CandidateVerdict::needs_aligned_operands;
   if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;

@@ -188,8 +188,8 @@ class TileWorker {
     if (depth <= 0) return;
     const MatrixView a = matrix(arguments_.a, problem_.layout_a, problem_.lda, block.batch * problem_.batch_stride_a);
     const MatrixView b = matrix(arguments_.b, problem_.layout_b, problem_.ldb, block.batch * problem_.batch_stride_b);
-    pack(a.at(block.m, k), problem_.type_ab, block.rows, depth, a_.data(), kernel_.tile_k);
-    pack(b.at(k, block.n), problem_.type_ab, depth, block.columns, b_.data(), pitch_);
+    pack(a.at(block.m, k), problem_.type_a, block.rows, depth, a_.data(), kernel_.tile_k);
+    pack(b.at(k, block.n), problem_.type_b, depth, block.columns, b_.data(), pitch_);
     for (std::int64_t row = 0; row < block.rows; ++row)
       add_row(a_.data() + row * kernel_.tile_k, depth, block.columns, accumulators_.data() + row * pitch_);
   }

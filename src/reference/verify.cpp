@@ -38,12 +38,12 @@ class Matrices {
   double a(std::int64_t batch, std::int64_t row, std::int64_t k) const {
     const GemmProblem& p = problem_;
     const std::int64_t within = p.layout_a == Layout::row_major ? row * p.lda + k : k * p.lda + row;
-    return element(arguments_.a, p.type_ab, batch * p.batch_stride_a + within);
+    return element(arguments_.a, p.type_a, batch * p.batch_stride_a + within);
   }
   double b(std::int64_t batch, std::int64_t k, std::int64_t column) const {
     const GemmProblem& p = problem_;
     const std::int64_t within = p.layout_b == Layout::row_major ? k * p.ldb + column : column * p.ldb + k;
-    return element(arguments_.b, p.type_ab, batch * p.batch_stride_b + within);
+    return element(arguments_.b, p.type_b, batch * p.batch_stride_b + within);
   }
   double c(const Place& at) const {
     if (!reads_c(problem_)) return 0;
@@ -181,7 +181,7 @@ std::int64_t draw(std::uint64_t seed, std::uint64_t index, std::int64_t below) {
 
 // The problem as the pointers are to be checked for it: reading on the CPU asks for no more than whole elements.
 GemmProblem with_element_alignment(GemmProblem problem) {
-  problem.alignment_a_bytes = problem.alignment_b_bytes = size_bytes(problem.type_ab);
+  problem.alignment_a_bytes = problem.alignment_b_bytes = size_bytes(problem.type_a);
   problem.alignment_d_bytes = size_bytes(problem.type_d);
   return problem;
 }

@@ -166,11 +166,11 @@ static void test_bad_problems(void) {
   problem.lda = 7;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "lda = 7");
   problem = make_problem(8, 8, 8);
-  problem.type_ab = 17;
-  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "type_ab = 17");
+  problem.type_a = problem.type_b = 17;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "type_a = 17");
   problem = make_problem(8, 8, 8);
-  problem.type_ab = SLUICE_FP32;
-  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "type_ab = fp32");
+  problem.type_a = problem.type_b = SLUICE_FP32;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "type_a = fp32");
   problem = make_problem(8, 8, 8);
   problem.activation = -1;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "activation = -1");

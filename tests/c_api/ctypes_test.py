@@ -87,7 +87,7 @@ class CInterface(unittest.TestCase):
     def test_defaults(self):
         problem = initialised("sluice_problem")
         self.assertEqual((problem.batch, problem.lda, problem.batch_stride_d, problem.alpha, problem.beta), (1, -1, -1, 1.0, 0.0))
-        self.assertEqual((problem.type_ab, problem.layout_a, problem.layout_b, problem.alignment_d_bytes), (0, 0, 1, 16))
+        self.assertEqual((problem.type_a, problem.layout_a, problem.layout_b, problem.alignment_d_bytes), (0, 0, 1, 16))
 
     def test_a_product(self):
         m, n, k = 33, 17, 50

@@ -55,7 +55,7 @@ class PlanTest(SluiceTest):
         for layout in ("rc", "rr", "cc", "cr"):
             for kind in ("bf16", "fp16"):
                 kernel = self.succeed_json("plan", *CUBE, "--layout", layout, "--type", kind, "--device", "h200")["kernel"]
-                self.assertEqual(kernel["type_ab"], kind)
+                self.assertEqual(kernel["type_a"], kind)
                 self.assertEqual(kernel["layout_a"][0] + kernel["layout_b"][0], layout)
 
     def test_restrictions_are_obeyed(self):
@@ -140,7 +140,7 @@ class PlanTest(SluiceTest):
         flags = ("--alpha", 0.5, "--beta", 2, "--bias", "per_row", "--activation", "silu", "--out-type", "fp32", "--batch", 3)
         problem = self.succeed_json("plan", *CUBE, *flags)["problem"]
         self.assertEqual(problem["epilogue"], {"alpha": 0.5, "beta": 2.0, "bias": "per_row", "activation": "silu"})
-        self.assertEqual((problem["type_ab"], problem["type_d"], problem["batch"]), ("bf16", "fp32", 3))
+        self.assertEqual((problem["type_a"], problem["type_d"], problem["batch"]), ("bf16", "fp32", 3))
 
     def test_bad_problems(self):
         self.refuse("plan", "--m", -1, "--n", 1, "--k", 1, says="m = -1")

@@ -36,8 +36,8 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
     : problem_(problem),
       c_place_(gemm_case.c),
       exact_(gemm_case.exactness == bench::Exactness::exact),
-      a_(problem.type_ab, gpu_tests::span_a(problem), gemm_case.offset_a_elems),
-      b_(problem.type_ab, gpu_tests::span_b(problem), gemm_case.offset_b_elems),
+      a_(problem.type_a, gpu_tests::span_a(problem), gemm_case.offset_a_elems),
+      b_(problem.type_b, gpu_tests::span_b(problem), gemm_case.offset_b_elems),
       c_(problem.type_d, problem.epilogue.beta != 0 ? gpu_tests::span_c(problem) : 0, gemm_case.offset_d_elems),
       d_(problem.type_d, gpu_tests::span_d(problem), gemm_case.offset_d_elems),
       bias_(problem.type_d, bias_elems(problem), gemm_case.offset_d_elems) {

@@ -66,7 +66,8 @@ TEST(PlannersChoice, IsRightForEveryTypeAndLayout) {
         for (const bool aligned : {true, false})
           for (const std::int64_t m : {1, 16, 129, 700}) {
             if (settings().small && m > 129) continue;
-            GemmProblem p{.m = m, .n = 200, .k = 136, .type_ab = type, .type_d = type, .layout_a = layout_a, .layout_b = layout_b};
+            GemmProblem p{
+                .m = m, .n = 200, .k = 136, .type_a = type, .type_b = type, .type_d = type, .layout_a = layout_a, .layout_b = layout_b};
             const auto leading = [&](std::int64_t length) { return aligned ? (length + 7) / 8 * 8 : length | 1; };
             p.lda = leading(layout_a == Layout::row_major ? p.k : p.m);
             p.ldb = leading(layout_b == Layout::row_major ? p.n : p.k);

@@ -41,9 +41,9 @@ std::vector<GemmCase> cases(const KernelConfig& kernel) {
     all.push_back(c);
   };
   const std::int64_t rows = kernel.tile_m * kernel.cluster_m, columns = kernel.tile_n * kernel.cluster_n;
-  add(rows, columns, 192, kernel.type_ab);
+  add(rows, columns, 192, kernel.type_a);
   add(2 * rows + 1, columns + 8, 328, DataType::fp32);
-  add(rows - 1, 2 * columns + 9, 72, kernel.type_ab);
+  add(rows - 1, 2 * columns + 9, 72, kernel.type_a);
   return all;
 }
 
@@ -57,7 +57,7 @@ TEST_P(EmulatorAgrees, ToTheBitOnIntegersAndWithinRoundingElsewhere) {
       harness_->run_and_check(placed, c);
       ASSERT_TRUE(harness_->check().fetch().ok());
       const GemmProblem& p = placed.plan.problem;
-      const Bytes a = from_device(placed.arguments.a, span_a(p), p.type_ab), b = from_device(placed.arguments.b, span_b(p), p.type_ab);
+      const Bytes a = from_device(placed.arguments.a, span_a(p), p.type_a), b = from_device(placed.arguments.b, span_b(p), p.type_a);
       const Bytes gpu = from_device(placed.arguments.d, span_d(p), p.type_d);
       Bytes emulated(gpu.size(), std::byte{0xff});
       const GemmArguments arguments{.a = a.data(), .b = b.data(), .d = emulated.data()};

@@ -299,7 +299,7 @@ std::vector<GemmCase> small_cases(const KernelConfig& kernel) {
 
 GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   GemmProblem p = c.problem;
-  p.type_ab = kernel.type_ab;
+  p.type_a = p.type_b = kernel.type_a;
   p.layout_a = kernel.layout_a;
   p.layout_b = kernel.layout_b;
   const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
@@ -316,8 +316,8 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   p.batch_stride_b = stride((b_rows ? p.k : p.n) * p.ldb, c.gap_b_elems);
   p.batch_stride_d = stride(p.m * p.ldd, c.gap_d_elems);
   p.batch_stride_c = c.c == CPlace::is_d ? p.batch_stride_d : stride(p.m * p.ldc, c.gap_c_elems);
-  p.alignment_a_bytes = alignment_of(c.offset_a_elems, size_bytes(p.type_ab));
-  p.alignment_b_bytes = alignment_of(c.offset_b_elems, size_bytes(p.type_ab));
+  p.alignment_a_bytes = alignment_of(c.offset_a_elems, size_bytes(p.type_a));
+  p.alignment_b_bytes = alignment_of(c.offset_b_elems, size_bytes(p.type_a));
   p.alignment_d_bytes = alignment_of(c.offset_d_elems, size_bytes(p.type_d));
   return p;
 }

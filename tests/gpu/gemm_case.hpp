@@ -16,7 +16,7 @@ enum class CPlace { own, is_d, null, poison };
 
 struct GemmCase {
   std::string what;
-  GemmProblem problem;  // type_ab and the layouts are the kernel's, the alignments follow from the offsets
+  GemmProblem problem;  // type_a and the layouts are the kernel's, the alignments follow from the offsets
   PlanOptions options;  // the kernel's name is filled in
   bench::Exactness exactness = bench::Exactness::bounded;
   CPlace c = CPlace::own;    // of consequence when beta != 0; null and poison: beta == 0 must not read it

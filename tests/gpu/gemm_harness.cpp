@@ -72,14 +72,14 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
   if (!made) throw DeviceFailure("no plan: " + made.error().message);
   PlacedCase placed{.plan = std::move(*made)};
   const GemmProblem& p = placed.plan.problem;
-  const int ab = size_bytes(p.type_ab), d = size_bytes(p.type_d);
+  const int ab = size_bytes(p.type_a), d = size_bytes(p.type_d);
   const Distribution distribution = distribution_of(c);
 
   if (!c.null_inputs) {
     place_memory(a_, span_a(p), c.offset_a_elems, ab, "A");
     place_memory(b_, span_b(p), c.offset_b_elems, ab, "B");
-    bench::fill_random(a_.first, p.type_ab, extent_a(p), distribution, 1, stream_);
-    bench::fill_random(b_.first, p.type_ab, extent_b(p), distribution, 2, stream_);
+    bench::fill_random(a_.first, p.type_a, extent_a(p), distribution, 1, stream_);
+    bench::fill_random(b_.first, p.type_b, extent_b(p), distribution, 2, stream_);
     placed.arguments.a = a_.first;
     placed.arguments.b = b_.first;
   }

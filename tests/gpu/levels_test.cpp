@@ -78,7 +78,7 @@ TEST(Constants, InAChainOfProducts) {
   stream.synchronize("filling");
 
   for (const KernelConfig& kernel : kernel_list()) {
-    if (kernel.type_ab != DataType::bf16 || kernel.layout_a != Layout::row_major || kernel.layout_b != Layout::column_major) continue;
+    if (kernel.type_a != DataType::bf16 || kernel.layout_a != Layout::row_major || kernel.layout_b != Layout::column_major) continue;
     if (settings().small && kernel.tile_m > 64) continue;
     summary().begin(name(kernel) + ", a chain with a constant operand");
     GemmProblem problem{.m = kRows, .n = kWidth, .k = kWidth, .epilogue = {.alpha = 0.03125f}};

@@ -79,7 +79,7 @@ inline GemmProblem random_problem(std::int64_t largest) {
   p.n = *size(largest);
   p.k = *size(largest);
   p.batch = *rc::gen::weightedElement<std::int64_t>({{6, 1}, {1, 0}, {2, 2}, {1, 5}});
-  p.type_ab = *rc::gen::element(DataType::bf16, DataType::fp16);
+  p.type_a = p.type_b = *rc::gen::element(DataType::bf16, DataType::fp16);
   p.type_d = *rc::gen::element(DataType::bf16, DataType::fp16, DataType::fp32);
   p.layout_a = *rc::gen::element(Layout::row_major, Layout::column_major);
   p.layout_b = *rc::gen::element(Layout::row_major, Layout::column_major);

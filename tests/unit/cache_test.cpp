@@ -43,7 +43,7 @@ TEST(PlanCache, EveryFieldCounts) {
   vary([](GemmProblem& p) { p.n = 264; });
   vary([](GemmProblem& p) { p.k = 264; });
   vary([](GemmProblem& p) { p.batch = 3; });
-  vary([](GemmProblem& p) { p.type_ab = DataType::fp16; });
+  vary([](GemmProblem& p) { p.type_a = p.type_b = DataType::fp16; });
   vary([](GemmProblem& p) { p.type_d = DataType::fp32; });
   vary([](GemmProblem& p) { p.layout_a = Layout::column_major; });
   vary([](GemmProblem& p) { p.layout_b = Layout::row_major; });

@@ -105,7 +105,8 @@ TEST(Calibration, WhatElseIsRefused) {
 }
 
 TEST(Calibration, AKernelGoesByItsNameWithoutTypeAndLayout) {
-  KernelConfig kernel{.type_ab = DataType::fp16, .layout_b = Layout::row_major, .tile_m = 128, .tile_n = 256, .cluster_m = 2};
+  KernelConfig kernel{
+      .type_a = DataType::fp16, .type_b = DataType::fp16, .layout_b = Layout::row_major, .tile_m = 128, .tile_n = 256, .cluster_m = 2};
   EXPECT_EQ(kernel_key(kernel), "coop_128x256x64_c2x1");
   Calibration calibration;
   EXPECT_EQ(kernel_factor(calibration, kernel), 1);

@@ -103,8 +103,8 @@ struct GemmData {
   };
   GemmData(const Checked& checked, Values values, std::uint64_t seed)
       : problem(checked.problem),
-        a(problem.type_ab, span(problem.layout_a == Layout::row_major ? problem.m : problem.k, problem.lda, problem.batch_stride_a)),
-        b(problem.type_ab, span(problem.layout_b == Layout::row_major ? problem.k : problem.n, problem.ldb, problem.batch_stride_b)),
+        a(problem.type_a, span(problem.layout_a == Layout::row_major ? problem.m : problem.k, problem.lda, problem.batch_stride_a)),
+        b(problem.type_b, span(problem.layout_b == Layout::row_major ? problem.k : problem.n, problem.ldb, problem.batch_stride_b)),
         c(problem.type_d, span(problem.m, problem.ldc, problem.batch_stride_c)),
         bias(problem.type_d, std::max(problem.m, problem.n)),
         d(problem.type_d, span(problem.m, problem.ldd, problem.batch_stride_d)) {

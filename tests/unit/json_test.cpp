@@ -165,7 +165,7 @@ TEST(Json, PlansThatDoNotHangTogether) {
   expect_refused(with("/problem/m", 100000), ErrorCode::bad_format, {"make the plan again"});
   expect_refused(with("/problem/lda", -1), ErrorCode::bad_format, {"problem.lda = -1"});
   expect_refused(with("/problem/lda", 99), ErrorCode::invalid_argument, {"lda = 99"});
-  expect_refused(with("/problem/type_ab", "fp16"), ErrorCode::unsupported, {"no kernel"});
+  expect_refused(with("/problem/type_a", "fp16"), ErrorCode::unsupported, {"no kernel"});
   expect_refused(with("/device/compute_capability", 80), ErrorCode::wrong_device, {"8.0"});
 }
 

@@ -57,7 +57,8 @@ TEST(Names, KernelNamesAreUniqueAndStable) {
   std::set<std::string> seen;
   for (const KernelConfig& kernel : kernel_list()) EXPECT_TRUE(seen.insert(name(kernel)).second) << name(kernel) << " is in the list twice";
   EXPECT_EQ(name({.tile_m = 128, .tile_n = 256, .cluster_m = 2}), "bf16_rc_coop_128x256x64_c2x1");
-  EXPECT_EQ(name({.type_ab = DataType::fp16,
+  EXPECT_EQ(name({.type_a = DataType::fp16,
+                  .type_b = DataType::fp16,
                   .layout_a = Layout::column_major,
                   .layout_b = Layout::row_major,
                   .schedule = KernelSchedule::pingpong,

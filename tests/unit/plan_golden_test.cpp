@@ -46,8 +46,14 @@ std::vector<GemmProblem> problems_for_one_device() {
   std::vector<GemmProblem> problems;
   for (const Layout a : {Layout::row_major, Layout::column_major})
     for (const Layout b : {Layout::row_major, Layout::column_major})
-      problems.push_back(
-          {.m = 2048, .n = 2048, .k = 2048, .type_ab = DataType::fp16, .type_d = DataType::fp32, .layout_a = a, .layout_b = b});
+      problems.push_back({.m = 2048,
+                          .n = 2048,
+                          .k = 2048,
+                          .type_a = DataType::fp16,
+                          .type_b = DataType::fp16,
+                          .type_d = DataType::fp32,
+                          .layout_a = a,
+                          .layout_b = b});
   problems.push_back({.m = 128, .n = 128, .k = 128, .batch = 64});
   problems.push_back({.m = 128, .n = 128, .k = 0});
   problems.push_back({.m = 0, .n = 128, .k = 128});

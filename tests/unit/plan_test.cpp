@@ -57,7 +57,7 @@ TEST(Plan, RandomPlansHangTogether) {
     const GemmProblem& p = made.problem;
     const SchedulerParams& s = made.scheduler;
     EXPECT_NE(std::find(kernel_list().begin(), kernel_list().end(), made.kernel), kernel_list().end());
-    EXPECT_EQ(made.kernel.type_ab, p.type_ab);
+    EXPECT_EQ(made.kernel.type_a, p.type_a);
     EXPECT_EQ(made.kernel.layout_a, p.layout_a);
     EXPECT_EQ(made.kernel.layout_b, p.layout_b);
     // The tiles cover the output, and no whole cluster lies outside.
@@ -186,7 +186,7 @@ TEST(Plan, OptionsAreObeyed) {
   EXPECT_EQ(plan_for(p, "h200", {.tile_m = 64}).kernel.tile_m, 64);
   EXPECT_EQ(plan_for(p, "h200", {.tile_n = 96}).kernel.tile_n, 96);
   for (const KernelConfig& kernel : kernel_list())
-    if (kernel.type_ab == DataType::bf16 && kernel.layout_a == p.layout_a && kernel.layout_b == p.layout_b) {
+    if (kernel.type_a == DataType::bf16 && kernel.layout_a == p.layout_a && kernel.layout_b == p.layout_b) {
       EXPECT_EQ(plan_for(p, "h200", {.kernel_name = name(kernel)}).kernel, kernel);
     }
   EXPECT_TRUE(plan_for(p, "h200", {.keep_candidates = false}).candidates.empty());
@@ -249,7 +249,7 @@ TEST(Plan, ADeviceWithoutClusters) {
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(cluster_size(made->kernel), 1);
   for (const Candidate& c : made->candidates)
-    if (c.kernel.type_ab == DataType::bf16 && c.kernel.layout_a == Layout::row_major && c.kernel.layout_b == Layout::column_major) {
+    if (c.kernel.type_a == DataType::bf16 && c.kernel.layout_a == Layout::row_major && c.kernel.layout_b == Layout::column_major) {
       EXPECT_EQ(c.verdict == CandidateVerdict::cluster_does_not_fit, cluster_size(c.kernel) > 1) << name(c.kernel);
     }
 }

@@ -88,7 +88,7 @@ std::vector<Error> library_errors() {
       plan_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_d = 4096; }),
       plan_error([](GemmProblem& p) { p.alignment_a_bytes = 12; }),
       plan_error([](GemmProblem& p) { p.layout_a = static_cast<Layout>(7); }),
-      plan_error([](GemmProblem& p) { p.type_ab = DataType::fp32; }),
+      plan_error([](GemmProblem& p) { p.type_a = p.type_b = DataType::fp32; }),
       plan_error([](GemmProblem& p) { p.k = std::int64_t{1} << 31; }),
       plan_error([=](GemmProblem& p) { p.m = p.k = most; }),
       plan_error([](GemmProblem& p) { p.lda = std::int64_t{1} << 40; }),

@@ -191,10 +191,10 @@ TEST(Problem, Alignments) {
 
 TEST(Problem, Types) {
   GemmProblem p = problem(8, 8, 8);
-  p.type_ab = DataType::fp32;
-  expect_refused(p, ErrorCode::unsupported, {"type_ab = fp32", "bf16 or fp16"});
-  p.type_ab = static_cast<DataType>(9);
-  expect_refused(p, ErrorCode::unsupported, {"type_ab"});
+  p.type_a = p.type_b = DataType::fp32;
+  expect_refused(p, ErrorCode::unsupported, {"type_a = fp32", "bf16 or fp16"});
+  p.type_a = p.type_b = static_cast<DataType>(9);
+  expect_refused(p, ErrorCode::unsupported, {"type_a"});
   p = problem(8, 8, 8);
   p.type_d = static_cast<DataType>(3);
   expect_refused(p, ErrorCode::unsupported, {"type_d", "fp32"});

@@ -20,7 +20,7 @@ T pick(std::mt19937& random, std::initializer_list<T> values) {
 inline GemmProblem random_problem(std::mt19937& random) {
   const auto extent = [&] { return pick<std::int64_t>(random, {0, 1, 7, 8, 16, 63, 64, 100, 129, 512, 1000, 4096, 8191}); };
   GemmProblem p{.m = extent(), .n = extent(), .k = extent(), .batch = pick<std::int64_t>(random, {1, 1, 1, 2, 5})};
-  p.type_ab = pick(random, {DataType::bf16, DataType::fp16});
+  p.type_a = p.type_b = pick(random, {DataType::bf16, DataType::fp16});
   p.type_d = pick(random, {DataType::bf16, DataType::fp16, DataType::fp32});
   p.layout_a = pick(random, {Layout::row_major, Layout::column_major});
   p.layout_b = pick(random, {Layout::row_major, Layout::column_major});

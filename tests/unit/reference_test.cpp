@@ -38,7 +38,12 @@ void expect_exact(const GemmData& data) {
 
 TEST(Reference, EveryKernelsDivisionGivesTheExactProduct) {
   for (const KernelConfig& kernel : kernel_list()) {
-    GemmProblem problem{.m = kernel.tile_m + 1, .n = kernel.tile_n + 3, .k = 67, .type_ab = kernel.type_ab, .type_d = DataType::fp32};
+    GemmProblem problem{.m = kernel.tile_m + 1,
+                        .n = kernel.tile_n + 3,
+                        .k = 67,
+                        .type_a = kernel.type_a,
+                        .type_b = kernel.type_a,
+                        .type_d = DataType::fp32};
     problem.layout_a = kernel.layout_a;
     problem.layout_b = kernel.layout_b;
     problem.lda = problem.layout_a == Layout::row_major ? 72 : (problem.m + 7) / 8 * 8;
@@ -58,7 +63,7 @@ TEST(Reference, EdgesOfEveryLayout) {
         GemmProblem problem{.m = m, .n = n, .k = k, .type_d = DataType::fp32};
         problem.layout_a = count % 2 ? Layout::row_major : Layout::column_major;
         problem.layout_b = count / 2 % 2 ? Layout::row_major : Layout::column_major;
-        problem.type_ab = count / 4 % 2 ? DataType::bf16 : DataType::fp16;
+        problem.type_a = problem.type_b = count / 4 % 2 ? DataType::bf16 : DataType::fp16;
         ++count;
         GemmData data(problem, Values::integers, static_cast<std::uint64_t>(count));
         run(data);

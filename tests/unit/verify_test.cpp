@@ -35,12 +35,12 @@ GemmData computed(const GemmProblem& problem, Values values) {
 }
 
 TEST(Verify, PassesTheReferenceForEveryTypeAndEpilogue) {
-  for (const DataType type_ab : {DataType::bf16, DataType::fp16})
+  for (const DataType type_a : {DataType::bf16, DataType::fp16})
     for (const DataType type_d : {DataType::bf16, DataType::fp16, DataType::fp32})
       for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu_tanh, Activation::silu})
         for (const Bias bias : {Bias::none, Bias::per_row, Bias::per_column})
           for (const float beta : {0.0f, 1.5f}) {
-            GemmProblem problem{.m = 70, .n = 67, .k = 133, .batch = 2, .type_ab = type_ab, .type_d = type_d};
+            GemmProblem problem{.m = 70, .n = 67, .k = 133, .batch = 2, .type_a = type_a, .type_b = type_a, .type_d = type_d};
             problem.epilogue = {.alpha = beta == 0 ? 1.0f : 0.3f, .beta = beta, .bias = bias, .activation = activation};
             GemmData data = computed(problem, Values::normal);
             const VerifyReport report = verified(data);
@@ -190,7 +190,7 @@ TEST(Verify, InfinitiesAndNansOfTheOperandsMustComeThrough) {
 }
 
 TEST(Verify, OverflowOfTheOutputTypeIsInfinity) {
-  GemmProblem problem{.m = 1, .n = 1, .k = 16, .type_ab = DataType::fp16, .type_d = DataType::fp16};
+  GemmProblem problem{.m = 1, .n = 1, .k = 16, .type_a = DataType::fp16, .type_b = DataType::fp16, .type_d = DataType::fp16};
   GemmData data(problem, Values::integers);
   data.a.fill(100);
   data.b.fill(100);

@@ -201,6 +201,15 @@ SLUICE_DEVICE void bulk_wait(Location at = Location::current()) {
   emulated::bulk_wait(groups, false, at);
 }
 
+// Words come as early as they may: a reader who has not waited for the barrier is seen all the same.
+SLUICE_DEVICE void copy_word_async(SharedAddress destination, const float* source, bool inside, Location at = Location::current()) {
+  const float word = inside ? load_global(source, at) : 0.0f;
+  emulated::store_shared(destination, &word, sizeof word, at);
+}
+SLUICE_DEVICE void barrier_arrive_when_copied(Barrier* barrier, Location at = Location::current()) {
+  emulated::barrier_arrive(barrier, 0, at);
+}
+
 // wgmma
 SLUICE_DEVICE std::uint64_t matrix_descriptor(const void* start, int leading_bytes, int stride_bytes) {
   return encode_matrix_descriptor(shared_address(start), leading_bytes, stride_bytes);
@@ -216,6 +225,16 @@ SLUICE_DEVICE void wgmma(float (&d)[registers], std::uint64_t p_descriptor, std:
   static_assert(type == DataType::bf16 || type == DataType::fp16);
   constexpr auto kNumbers = type == DataType::bf16 ? emulated::Numbers::bf16 : emulated::Numbers::fp16;
   emulated::wgmma({kNumbers, kNumbers, p_major, q_major, registers * 2}, d, p_descriptor, q_descriptor, at);
+}
+
+template <int registers>
+SLUICE_DEVICE void wgmma_results(float (&)[registers]) {}
+template <DataType type_p, DataType type_q, bool adds, int registers>
+SLUICE_DEVICE void wgmma_8_bit(float (&d)[registers], std::uint64_t p_descriptor, std::uint64_t q_descriptor,
+                               Location at = Location::current()) {
+  static_assert(is_fp8(type_p) && is_fp8(type_q));
+  constexpr auto kNumbers = [](DataType type) { return type == DataType::e4m3 ? emulated::Numbers::e4m3 : emulated::Numbers::e5m2; };
+  emulated::wgmma({kNumbers(type_p), kNumbers(type_q), Major::k, Major::k, registers * 2, adds}, d, p_descriptor, q_descriptor, at);
 }
 
 // numbers

@@ -92,6 +92,7 @@ struct WgmmaShape {
   Major p_major;
   Major q_major;
   int columns;
+  bool adds = true;  // or overwrites
 
   bool operator==(const WgmmaShape&) const = default;
 };

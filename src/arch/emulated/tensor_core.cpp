@@ -151,6 +151,7 @@ void carry_out(const Warpgroup& group, const WgmmaOp& op) {
                                    ? gather_registers(op)
                                    : gather(*group.cta, packets(decode(op.p, op.at), s.p_major, kRows, op.at), s.p, s.p_major, kRows);
   const std::vector<float> q = gather(*group.cta, packets(decode(op.q, op.at), s.q_major, s.columns, op.at), s.q, s.q_major, s.columns);
+  if (!s.adds) std::fill(op.accumulator->values.begin(), op.accumulator->values.end(), 0.0f);
   if (is_8_bit(s.p) && machine().options().fp8 == Fp8Accumulation::hopper)
     multiply_14_bits(p, q, depth(s.p), s.columns, op.accumulator->values.data());
   else

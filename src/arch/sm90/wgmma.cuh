@@ -1,4 +1,4 @@
-// wgmma: a warpgroup multiplies 64 rows of P by `columns` of Q over 16 elements of K, both in shared memory, into registers.
+// wgmma: a warpgroup multiplies 64 rows of P by `columns` of Q over 32 bytes of K, both in shared memory, into registers.
 // PTX ISA 8.x, "Asynchronous Warpgroup Level Matrix Instructions"; descriptors as in its "Matrix Descriptor Format".
 #pragma once
 
@@ -26,7 +26,7 @@ template <int columns>
 struct WgmmaInstruction;
 
 // One instruction for each width. An asm statement lists its registers in its text, and the preprocessor is the only thing that can write
-// such a list: SLUICE_D_n names the accumulators of n columns, SLUICE_C_n binds them.
+// such a list: SLUICE_D_n names the accumulators of n columns, SLUICE_C_n binds them as added to, SLUICE_N_n as overwritten.
 
 // clang-format off
 #define SLUICE_D_8 "%0, %1, %2, %3"
@@ -95,13 +95,58 @@ struct WgmmaInstruction;
 #define SLUICE_C_248 SLUICE_C_240, SLUICE_C4(30)
 #define SLUICE_C_256 SLUICE_C_248, SLUICE_C4(31)
 
-// p, q, tp, tq: the numbers of the operands after the accumulators, descriptors and majors. The first 1 says that D is added to, the others
-// that neither operand is negated.
+#define SLUICE_N4(i) "=f"(d[4 * i]), "=f"(d[4 * i + 1]), "=f"(d[4 * i + 2]), "=f"(d[4 * i + 3])
+#define SLUICE_N_8 SLUICE_N4(0)
+#define SLUICE_N_16 SLUICE_N_8, SLUICE_N4(1)
+#define SLUICE_N_24 SLUICE_N_16, SLUICE_N4(2)
+#define SLUICE_N_32 SLUICE_N_24, SLUICE_N4(3)
+#define SLUICE_N_40 SLUICE_N_32, SLUICE_N4(4)
+#define SLUICE_N_48 SLUICE_N_40, SLUICE_N4(5)
+#define SLUICE_N_56 SLUICE_N_48, SLUICE_N4(6)
+#define SLUICE_N_64 SLUICE_N_56, SLUICE_N4(7)
+#define SLUICE_N_72 SLUICE_N_64, SLUICE_N4(8)
+#define SLUICE_N_80 SLUICE_N_72, SLUICE_N4(9)
+#define SLUICE_N_88 SLUICE_N_80, SLUICE_N4(10)
+#define SLUICE_N_96 SLUICE_N_88, SLUICE_N4(11)
+#define SLUICE_N_104 SLUICE_N_96, SLUICE_N4(12)
+#define SLUICE_N_112 SLUICE_N_104, SLUICE_N4(13)
+#define SLUICE_N_120 SLUICE_N_112, SLUICE_N4(14)
+#define SLUICE_N_128 SLUICE_N_120, SLUICE_N4(15)
+#define SLUICE_N_136 SLUICE_N_128, SLUICE_N4(16)
+#define SLUICE_N_144 SLUICE_N_136, SLUICE_N4(17)
+#define SLUICE_N_152 SLUICE_N_144, SLUICE_N4(18)
+#define SLUICE_N_160 SLUICE_N_152, SLUICE_N4(19)
+#define SLUICE_N_168 SLUICE_N_160, SLUICE_N4(20)
+#define SLUICE_N_176 SLUICE_N_168, SLUICE_N4(21)
+#define SLUICE_N_184 SLUICE_N_176, SLUICE_N4(22)
+#define SLUICE_N_192 SLUICE_N_184, SLUICE_N4(23)
+#define SLUICE_N_200 SLUICE_N_192, SLUICE_N4(24)
+#define SLUICE_N_208 SLUICE_N_200, SLUICE_N4(25)
+#define SLUICE_N_216 SLUICE_N_208, SLUICE_N4(26)
+#define SLUICE_N_224 SLUICE_N_216, SLUICE_N4(27)
+#define SLUICE_N_232 SLUICE_N_224, SLUICE_N4(28)
+#define SLUICE_N_240 SLUICE_N_232, SLUICE_N4(29)
+#define SLUICE_N_248 SLUICE_N_240, SLUICE_N4(30)
+#define SLUICE_N_256 SLUICE_N_248, SLUICE_N4(31)
+
+// p, q, tp, tq: the numbers of the operands after the accumulators, descriptors and majors. The first 1 says that D is added to (0: that it
+// is overwritten), the others that neither operand is negated. 8-bit operands have no majors: K is contiguous in both.
 #define SLUICE_WGMMA_ASM(columns, types, p, q, tp, tq)                                                                             \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." types " {" SLUICE_D_##columns "}, %" #p ", %" #q ", "       \
                "1, 1, 1, %" #tp ", %" #tq ";"                                                                                      \
                : SLUICE_C_##columns                                                                                                \
                : "l"(p_descriptor), "l"(q_descriptor), "n"(static_cast<int>(p_major)), "n"(static_cast<int>(q_major)))
+
+#define SLUICE_WGMMA8_ASM(columns, types, add, d_registers, p, q)                                                                               \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.f32." types " {" SLUICE_D_##columns "}, %" #p ", %" #q ", "       \
+               #add ", 1, 1;"                                                                                                      \
+               : d_registers##columns                                                                                                \
+               : "l"(p_descriptor), "l"(q_descriptor))
+#define SLUICE_WGMMA8_OF(columns, types, p, q)                                                                                     \
+  if constexpr (adds)                                                                                                              \
+    SLUICE_WGMMA8_ASM(columns, types, 1, SLUICE_C_, p, q);                                                                                    \
+  else                                                                                                                             \
+    SLUICE_WGMMA8_ASM(columns, types, 0, SLUICE_N_, p, q)
 
 #define SLUICE_WGMMA(columns, p, q, tp, tq)                                                                                        \
   template <>                                                                                                                      \
@@ -112,6 +157,18 @@ struct WgmmaInstruction;
         SLUICE_WGMMA_ASM(columns, "bf16.bf16", p, q, tp, tq);                                                                      \
       else                                                                                                                         \
         SLUICE_WGMMA_ASM(columns, "f16.f16", p, q, tp, tq);                                                                        \
+    }                                                                                                                              \
+    template <DataType type_p, DataType type_q, bool adds>                                                                         \
+    static SLUICE_DEVICE void issue_8_bit(float (&d)[columns / 2], std::uint64_t p_descriptor, std::uint64_t q_descriptor) {       \
+      if constexpr (type_p == DataType::e4m3 && type_q == DataType::e4m3) {                                                        \
+        SLUICE_WGMMA8_OF(columns, "e4m3.e4m3", p, q);                                                                              \
+      } else if constexpr (type_p == DataType::e4m3) {                                                                             \
+        SLUICE_WGMMA8_OF(columns, "e4m3.e5m2", p, q);                                                                              \
+      } else if constexpr (type_q == DataType::e4m3) {                                                                             \
+        SLUICE_WGMMA8_OF(columns, "e5m2.e4m3", p, q);                                                                              \
+      } else {                                                                                                                     \
+        SLUICE_WGMMA8_OF(columns, "e5m2.e5m2", p, q);                                                                              \
+      }                                                                                                                            \
     }                                                                                                                              \
   };
 
@@ -155,6 +212,20 @@ template <DataType type, Major p_major, Major q_major, int registers>
 SLUICE_DEVICE void wgmma(float (&d)[registers], std::uint64_t p_descriptor, std::uint64_t q_descriptor) {
   static_assert(type == DataType::bf16 || type == DataType::fp16);
   WgmmaInstruction<registers * 2>::template issue<type, p_major, q_major>(d, p_descriptor, q_descriptor);
+}
+
+// After the wait: only from here on may d be read. To the compiler registers have nothing to do with the wait.
+template <int registers>
+SLUICE_DEVICE void wgmma_results(float (&d)[registers]) {
+#pragma unroll
+  for (int i = 0; i < registers; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+// The same of 8-bit operands with K contiguous. adds == false: d = P Q.
+template <DataType type_p, DataType type_q, bool adds, int registers>
+SLUICE_DEVICE void wgmma_8_bit(float (&d)[registers], std::uint64_t p_descriptor, std::uint64_t q_descriptor) {
+  static_assert(is_fp8(type_p) && is_fp8(type_q));
+  WgmmaInstruction<registers * 2>::template issue_8_bit<type_p, type_q, adds>(d, p_descriptor, q_descriptor);
 }
 
 }  // namespace sluice::arch

@@ -1,4 +1,5 @@
-// How a tile of an operand lies in a stage: slabs of 64 elements of K, one after the other, always in rows of 128 bytes, swizzled.
+// How a tile of an operand lies in a stage: slabs of 128 bytes of K (64 elements of 16 bits), one after the other, always in rows of 128
+// bytes, swizzled.
 //   Major::k       one row for each vector (a row of A, a column of B), 64 elements of K long
 //   Major::vector  blocks of 64 vectors; a block has one row for each of the 64 elements of K
 #pragma once
@@ -18,8 +19,8 @@ struct OperandTile {
   static constexpr bool kIsA = kIsP != swapped(config);
   static constexpr int kVectors = kIsP ? tile_p(config) : tile_q(config);
   static constexpr arch::Major kMajor = (kIsP ? k_major_p(config) : k_major_q(config)) ? arch::Major::k : arch::Major::vector;
-  static constexpr int kRowElems = kSwizzleBytes / size_bytes(config.type_ab);  // along the contiguous direction
-  static constexpr int kBlockBytes = kRowElems * kSwizzleBytes;                 // 64 rows
+  static constexpr int kRowElems = kSwizzleBytes / size_bytes(config.type_a);  // along the contiguous direction
+  static constexpr int kBlockBytes = kRowElems * kSwizzleBytes;                // 64 rows
   static constexpr int kEightRowsBytes = 8 * kSwizzleBytes;
   static constexpr int kSlabs = config.tile_k / kRowElems;
   static constexpr int kSlabBytes = kVectors * kSwizzleBytes;
@@ -52,10 +53,11 @@ struct OperandTile {
     return arch::matrix_descriptor(tile, kBlockBytes, kEightRowsBytes);
   }
 
-  // Where the 16 elements of K of wgmma number `step` begin.
+  // Where the 32 bytes of K of wgmma number `step` begin.
   static SLUICE_DEVICE constexpr int step_offset_bytes(int step) {
-    constexpr int kStepsPerSlab = kRowElems / arch::kWgmmaDepthElems;
-    constexpr int kStepBytes = arch::kWgmmaDepthElems * (kMajor == arch::Major::k ? size_bytes(config.type_ab) : kSwizzleBytes);
+    constexpr int kDepthElems = arch::kWgmmaDepthBytes / size_bytes(config.type_a);
+    constexpr int kStepsPerSlab = kRowElems / kDepthElems;
+    constexpr int kStepBytes = kMajor == arch::Major::k ? arch::kWgmmaDepthBytes : kDepthElems * kSwizzleBytes;
     return step / kStepsPerSlab * kSlabBytes + step % kStepsPerSlab * kStepBytes;
   }
   // From 64 vectors to the next 64.

@@ -36,10 +36,10 @@ class WgmmaConsumer {
       const std::uint64_t p = TileP::descriptor(ring.stage_p(at) + first_block * TileP::kBlockStepBytes);
       const std::uint64_t q = TileQ::descriptor(ring.stage_q(at));
       SLUICE_UNROLL
-      for (int step = 0; step < config.tile_k / arch::kWgmmaDepthElems; ++step) {
+      for (int step = 0; step < config.tile_k * size_bytes(config.type_a) / arch::kWgmmaDepthBytes; ++step) {
         SLUICE_UNROLL
         for (int block = 0; block < Accumulators<config>::kBlocks; ++block)
-          arch::wgmma<config.type_ab, TileP::kMajor, TileQ::kMajor>(
+          arch::wgmma<config.type_a, TileP::kMajor, TileQ::kMajor>(
               sums.values[block], arch::advance_descriptor(p, TileP::step_offset_bytes(step) + block * TileP::kBlockStepBytes),
               arch::advance_descriptor(q, TileQ::step_offset_bytes(step)));
       }

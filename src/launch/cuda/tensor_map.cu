@@ -23,6 +23,7 @@ Encode find_encode() {
 }
 
 CUtensorMapDataType driver_type(DataType type) {
+  if (is_fp8(type)) return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   if (type == DataType::fp32) return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   return type == DataType::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
 }

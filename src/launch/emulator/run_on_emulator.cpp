@@ -30,6 +30,9 @@ emulated::Element element(DataType type) {
       return emulated::Element::bf16;
     case DataType::fp16:
       return emulated::Element::fp16;
+    case DataType::e4m3:
+    case DataType::e5m2:
+      return emulated::Element::byte;
     case DataType::fp32:
       break;
   }
@@ -69,10 +72,14 @@ std::vector<emulated::GlobalBuffer> buffers(const GemmProblem& p, const GemmArgu
   };
   add("D", arguments.d, span_bytes(p.n, p.m, p.ldd, p.batch, p.batch_stride_d, p.type_d), true);  // before C, which may be the same
   if (reads_a_and_b(p)) {
-    add("A", arguments.a, span_bytes(a_rows ? p.k : p.m, a_rows ? p.m : p.k, p.lda, p.batch, p.batch_stride_a, p.type_ab), false,
+    add("A", arguments.a, span_bytes(a_rows ? p.k : p.m, a_rows ? p.m : p.k, p.lda, p.batch, p.batch_stride_a, p.type_a), false,
         p.constant_a);
-    add("B", arguments.b, span_bytes(b_rows ? p.n : p.k, b_rows ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b, p.type_ab), false,
+    add("B", arguments.b, span_bytes(b_rows ? p.n : p.k, b_rows ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b, p.type_b), false,
         p.constant_b);
+  }
+  if (reads_a_and_b(p)) {
+    add("scale_a", arguments.scale_a, static_cast<std::size_t>(scale_elems_a(p)) * sizeof(float), false);
+    add("scale_b", arguments.scale_b, static_cast<std::size_t>(scale_elems_b(p)) * sizeof(float), false);
   }
   if (reads_c(p)) add("C", arguments.c, span_bytes(p.n, p.m, p.ldc, p.batch, p.batch_stride_c, p.type_d), false);
   if (p.epilogue.bias != Bias::none)

@@ -1,0 +1,45 @@
+// Where the scale of an element of an FP8 operand lies: decided here for the launch, the reference and the tests.
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/problem.hpp"
+
+namespace sluice {
+
+inline constexpr int kLog2ScaleBlock = 7;
+inline constexpr int kScaleBlockElems = 1 << kLog2ScaleBlock;  // of K, and of vectors with Scaling::per_block_128
+
+struct ScaleStrides {
+  std::int64_t vector = 0;  // or block of vectors
+  std::int64_t k_block = 0;
+  std::int64_t batch = 0;
+  int block_shift = 0;
+  bool along_k = false;
+
+  constexpr std::int64_t at(std::int64_t group, std::int64_t v, std::int64_t k) const {
+    return group * batch + (v >> block_shift) * vector + (k >> kLog2ScaleBlock) * k_block;
+  }
+};
+
+constexpr ScaleStrides scale_strides(Scaling scaling, Layout layout, std::int64_t leading, std::int64_t batch_stride) {
+  ScaleStrides s{.batch = batch_stride, .along_k = scales_along_k(scaling)};
+  if (s.along_k) {
+    s.vector = layout == Layout::row_major ? leading : 1;
+    s.k_block = layout == Layout::row_major ? 1 : leading;
+  } else {
+    s.vector = scaling == Scaling::per_vector ? 1 : 0;
+  }
+  s.block_shift = scaling == Scaling::per_block_128 ? kLog2ScaleBlock : 0;
+  return s;
+}
+
+// Of a validated problem.
+constexpr ScaleStrides scale_strides_a(const GemmProblem& p) {
+  return scale_strides(p.scaling_a, p.scale_layout_a, p.ld_scale_a, p.batch_stride_scale_a);
+}
+constexpr ScaleStrides scale_strides_b(const GemmProblem& p) {
+  return scale_strides(p.scaling_b, p.scale_layout_b, p.ld_scale_b, p.batch_stride_scale_b);
+}
+
+}  // namespace sluice
