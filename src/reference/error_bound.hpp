@@ -9,10 +9,15 @@ namespace sluice {
 
 // One element's row of A times its column of B, in double precision.
 struct ElementSums {
-  double product = 0;    // of the signed terms
-  double magnitude = 0;  // of their absolute values
-  bool integers = true;  // all elements of the row and the column are
+  double product = 0;          // of the signed terms, times their scales
+  double magnitude = 0;        // of their absolute values
+  bool integers = true;        // all elements of the row and the column are, before scaling
+  double largest_block = 0;    // FP8: the largest sum of absolute values over 128 of K, before scaling
+  double scale_granule = 1.0;  // a power of two up to 1: every product of scales is a multiple of it
 };
+
+// The largest power of two up to 1 of which a scale is a multiple. Of 0 and of what is not finite: 1.
+double granule_of(float scale);
 
 struct ElementBound {
   double reference = 0;
