@@ -1,4 +1,5 @@
 // The verifier must pass what is right and find what is wrong, however little of it there is.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -104,6 +105,71 @@ TEST(Verify, IntegersTimesFractionsMayRound) {
     EXPECT_GT(verified(data).worst_ratio, 0);
     EXPECT_TRUE(verified(data, 300).ok());
   }
+}
+
+constexpr Scaling kScalings[] = {Scaling::none, Scaling::per_tensor, Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128};
+
+GemmProblem fp8_problem(std::int64_t m, std::int64_t n, std::int64_t k, Scaling scaling_a, Scaling scaling_b) {
+  GemmProblem problem{.m = m, .n = n, .k = k, .type_a = DataType::e4m3, .type_b = DataType::e4m3, .type_d = DataType::fp32};
+  problem.scaling_a = scaling_a, problem.scaling_b = scaling_b;
+  return problem;
+}
+
+TEST(Verify, PassesTheReferenceForFp8AndEveryScaling) {
+  for (const Scaling scaling_a : kScalings)
+    for (const Scaling scaling_b : kScalings)
+      for (const DataType type_a : {DataType::e4m3, DataType::e5m2}) {
+        GemmProblem problem = fp8_problem(140, 135, 400, scaling_a, scaling_b);
+        problem.type_a = type_a;
+        problem.epilogue = {.alpha = 0.5f, .beta = 1, .activation = Activation::silu};
+        GemmData data = computed(problem, Values::normal);
+        const VerifyReport report = verified(data);
+        ASSERT_TRUE(report.ok()) << describe(problem) << ": " << to_string(report);
+        ASSERT_GT(report.worst_ratio, 0.0);
+        ASSERT_TRUE(verified(data, 500).ok()) << describe(problem);
+      }
+}
+
+// Scales are powers of two here, so that the sums are exact: whole blocks and samples must agree on that.
+TEST(Verify, Fp8IntegersMustBeExact) {
+  for (const Scaling scaling : kScalings) {
+    GemmData data = computed(fp8_problem(64, 64, 1024, scaling, Scaling::per_vector_128), Values::integers);
+    EXPECT_EQ(verified(data).worst_ratio, 0) << to_string(scaling);
+    ASSERT_TRUE(verified(data).ok() && verified(data, 2000).ok());
+    const std::int64_t place = data.index_d(0, 5, 6);
+    const double right = data.d.get(place);
+    data.d.set(place, right + std::scalbn(1.0, std::ilogb(right) - 23));
+    EXPECT_EQ(verified(data).wrong, 1) << to_string(scaling);
+    EXPECT_EQ(verified(data, 4096).wrong, 1) << to_string(scaling);
+  }
+}
+
+// The tensor cores need not hold integers of 2^13 and more, nor products of scales that have many bits.
+TEST(Verify, LargeFp8IntegersMayRound) {
+  GemmData data(fp8_problem(1, 1, 256, Scaling::none, Scaling::none), Values::integers);
+  for (const double value : {7.0, 8.0}) {
+    data.a.fill(value);
+    data.b.fill(value);
+    data.d.set(0, 256 * value * value - 1);
+    EXPECT_EQ(verified(data).wrong, value < 8 ? 1 : 0);  // 128 x 49 is below 2^13, 128 x 64 is not
+  }
+  GemmData scaled = computed(fp8_problem(40, 40, 256, Scaling::per_vector, Scaling::per_block_128), Values::integers);
+  for (std::int64_t row = 0; row < 40; ++row) scaled.scale_a.set(row, 0.1);
+  ASSERT_TRUE(run_on_cpu(plan_on_h10(scaled.problem).value(), scaled.arguments()));
+  EXPECT_TRUE(verified(scaled).ok());
+  EXPECT_GT(verified(scaled).worst_ratio, 0);
+}
+
+// The scales of the block beside, as a kernel that takes them a block too late would have it.
+TEST(Verify, FindsScalesOfAnotherBlock) {
+  GemmData data = computed(fp8_problem(128, 128, 1024, Scaling::per_vector_128, Scaling::per_block_128), Values::normal);
+  ASSERT_TRUE(verified(data).ok());
+  std::swap_ranges(static_cast<float*>(data.scale_a.data()), static_cast<float*>(data.scale_a.data()) + 1,
+                   static_cast<float*>(data.scale_a.data()) + 1);
+  const VerifyReport report = verified(data);
+  EXPECT_GT(report.wrong, 100);  // of the 128 elements of row 0
+  EXPECT_LE(report.wrong, 128);
+  EXPECT_EQ(report.worst_row, 0);
 }
 
 TEST(Verify, FindsOneNanAndOneInfinity) {
@@ -228,6 +294,27 @@ TEST(VerifyBound, IsGammaTimesMagnitudesPlusOneRounding) {
   EXPECT_NEAR(bound.highest - 0.5, gamma * 64, 1e-7);
   EXPECT_EQ(judge(bound, 0.5 + gamma * 60).verdict, ElementVerdict::right);
   EXPECT_EQ(judge(bound, 0.5 + gamma * 70).verdict, ElementVerdict::wrong);
+}
+
+// 13 bits for each 32 of 128 of K, whatever K is, and fp32 for what is added after that.
+TEST(VerifyBound, OfFp8IsThatOfSumsOf128) {
+  const auto allowed = [](std::int64_t k) {
+    const ElementSums sums{.product = 0.5, .magnitude = 64, .integers = false};
+    return bound_element(fp8_problem(1, 1, k, Scaling::none, Scaling::none), sums, 0, 0).highest - 0.5;
+  };
+  EXPECT_NEAR(allowed(128), 64 * 5 * 0x1p-13, 64 * 1e-6);
+  EXPECT_NEAR(allowed(1 << 20) - allowed(128), 64 * 0x1p13 * 0x1p-23, 64 * 1e-5);
+}
+
+TEST(VerifyBound, TheGranuleOfAScaleIsItsLastBit) {
+  EXPECT_EQ(granule_of(1), 1);
+  EXPECT_EQ(granule_of(-0.5f), 0.5);
+  EXPECT_EQ(granule_of(0.75f), 0.25);
+  EXPECT_EQ(granule_of(48), 1);
+  EXPECT_EQ(granule_of(0), 1);
+  EXPECT_EQ(granule_of(std::numeric_limits<float>::infinity()), 1);
+  EXPECT_EQ(granule_of(std::nextafter(1.0f, 2.0f)), 0x1p-23);
+  EXPECT_EQ(granule_of(std::numeric_limits<float>::denorm_min()), 0x1p-149);
 }
 
 TEST(VerifyBound, ApproximateTanhDoesNotPass) {
