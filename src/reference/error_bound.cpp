@@ -20,11 +20,10 @@ constexpr double kSmallestNormalFp32 = 0x1p-126;
 constexpr double kExactIntegers = 0x1p24;      // fp32 holds every integer up to here
 constexpr double kUnitAccumulation = 0x1p-23;  // the tensor cores truncate
 constexpr double kUnitEpilogue = 0x1p-24;      // ordinary fp32 arithmetic rounds
-// FP8 products: the tensor cores shift those of 32 of K, and the sum so far, to the exponent of the largest, and keep some 14 bits of each
-// (DeepSeek-V3, arXiv 2412.19437, section 3.3.2). Of 128 of K the sum is so truncated 4 times; the products' own truncations make up
-// less than once more, as each is measured by the largest of 32 and they have both signs. Relative to the sum of absolute values.
+// The tensor cores shift 32 products and the sum so far to the exponent of the largest of them and cut off what is below its 14th bit
+// (DeepSeek-V3, arXiv 2412.19437, section 3.3.2: "around 14 bits"). Each of the 33 may lose a unit, and what is kept of their sum one more.
 constexpr double kUnitFp8 = 0x1p-13;
-constexpr double kFp8BlockError = (kScaleBlockElems / 32 + 1) * kUnitFp8;
+constexpr int kFp8Cuts = kFp8StepElems + 2;
 constexpr double kExactFp8Integers = 0x1p13;
 constexpr double kSteepestSlope = 1.13;  // of GELU; SiLU's is 1.10
 // Of x, for fp32 evaluations of x times a sigmoid or a tanh through the GPU's ex2.approx and rcp.approx (2 ulp each), whose argument
@@ -71,13 +70,12 @@ bool sums_are_exact(const GemmProblem& p, const ElementSums& sums) {
   return !is_fp8(p.type_a) || sums.largest_block < kExactFp8Integers;
 }
 
-// Of the sums of products, relative to the sum of absolute values.
-double relative_error_of_sums(const GemmProblem& p) {
+double error_of_sums(const GemmProblem& p, const ElementSums& sums) {
   const auto gamma = [](double steps) { return steps * kUnitAccumulation / (1 - steps * kUnitAccumulation); };
-  if (!is_fp8(p.type_a)) return gamma(static_cast<double>(p.k));
+  if (!is_fp8(p.type_a)) return gamma(static_cast<double>(p.k)) * sums.magnitude;
   // Sums of 128 of K are scaled and added up in ordinary fp32: two roundings for each, and some for the scales.
   constexpr double kScaleSteps = 4;
-  return kFp8BlockError + gamma(blocks_of_k(p) + kScaleSteps);
+  return sums.lost + gamma(blocks_of_k(p) + kScaleSteps) * (sums.magnitude + sums.lost);
 }
 
 // What fp32's smallest number may hide in sums and in products of scales.
@@ -92,13 +90,15 @@ double error_before_activation(const GemmProblem& p, const ElementSums& sums, do
   if (sums_are_exact(p, sums) && is_integer(alpha) && is_integer(beta_c) && is_integer(p.epilogue.beta) && is_integer(bias) &&
       all < kExactIntegers * sums.scale_granule)
     return 0;
-  double error = reads_a_and_b(p) ? relative_error_of_sums(p) * std::abs(alpha) * sums.magnitude : 0.0;
+  double error = reads_a_and_b(p) ? error_of_sums(p, sums) * std::abs(alpha) : 0.0;
   const bool plain = alpha == 1 && !reads_c(p) && p.epilogue.bias == Bias::none;
   if (!plain) error += 4 * kUnitEpilogue * (product + error + std::abs(beta_c) + std::abs(bias));
   return error + underflow_of_sums(p, sums) * std::max(1.0, std::abs(alpha)) + 4 * kSmallestFp32;
 }
 
 }  // namespace
+
+double lost_in_fp8_step(double largest, double sum) { return kFp8Cuts * kUnitFp8 * std::max(largest, sum); }
 
 double granule_of(float scale) {
   if (scale == 0 || !std::isfinite(scale)) return 1;

@@ -111,11 +111,22 @@ void merge(VerifyReport& into, const VerifyReport& from) {
 constexpr std::int64_t kBlock = 64;                // of D, in rows and columns
 constexpr std::int64_t kDepth = kScaleBlockElems;  // of K at a time: scales do not change within
 
-// What an element's sums were over kDepth of K, and one operand's scale there.
+// What an element's sums are over kDepth of K, added up step by step, and one operand's scale there.
 struct BlockSums {
   double product = 0;
   double magnitude = 0;
+  double lost = 0;
 };
+struct StepSums {
+  double product = 0;
+  double magnitude = 0;
+  double largest = 0;
+};
+void add(BlockSums& block, const StepSums& step) {
+  block.lost += lost_in_fp8_step(step.largest, std::abs(block.product) + block.lost);
+  block.product += step.product;
+  block.magnitude += step.magnitude;
+}
 struct BlockScale {
   double value = 1;
   double granule = 1;
@@ -126,19 +137,14 @@ void add(ElementSums& sums, const BlockSums& block, double scale) {
   sums.product += block.product * scale;
   sums.magnitude += block.magnitude * std::abs(scale);
   sums.largest_block = std::max(sums.largest_block, block.magnitude);
+  sums.lost += block.lost * std::abs(scale);
 }
 
 // One thread's state: a block of D, its sums, and the panels they are made from.
 class Verifier {
  public:
   Verifier(const GemmProblem& problem, const Matrices& matrices)
-      : problem_(problem),
-        matrices_(matrices),
-        a_(kBlock * kDepth),
-        b_(kDepth * kBlock),
-        products_(kBlock),
-        magnitudes_(kBlock),
-        sums_(kBlock * kBlock) {}
+      : problem_(problem), matrices_(matrices), a_(kBlock * kDepth), b_(kDepth * kBlock), blocks_(kBlock), sums_(kBlock * kBlock) {}
 
   void check_block(std::int64_t batch, std::int64_t row, std::int64_t column, VerifyReport& report) {
     const std::int64_t rows = std::min(kBlock, problem_.m - row), columns = std::min(kBlock, problem_.n - column);
@@ -162,11 +168,16 @@ class Verifier {
     double granule_a = 1, granule_b = 1;
     for (std::int64_t first = 0; reads_a_and_b(problem_) && first < problem_.k; first += kDepth) {
       BlockSums block;
-      for (std::int64_t k = first; k < std::min(problem_.k, first + kDepth); ++k) {
-        const double a = matrices_.a(at.batch, at.row, k), b = matrices_.b(at.batch, k, at.column);
-        block.product += a * b;
-        block.magnitude += std::abs(a * b);
-        sums.integers = sums.integers && is_integer(a) && is_integer(b);
+      for (std::int64_t step_at = first; step_at < std::min(problem_.k, first + kDepth); step_at += kFp8StepElems) {
+        StepSums step;
+        for (std::int64_t k = step_at; k < std::min(problem_.k, step_at + kFp8StepElems); ++k) {
+          const double a = matrices_.a(at.batch, at.row, k), b = matrices_.b(at.batch, k, at.column);
+          step.product += a * b;
+          step.largest = std::max(step.largest, std::abs(a * b));
+          step.magnitude += std::abs(a * b);
+          sums.integers = sums.integers && is_integer(a) && is_integer(b);
+        }
+        add(block, step);
       }
       const BlockScale a = block_scale(matrices_.scale_a(at.batch, at.row, first));
       const BlockScale b = block_scale(matrices_.scale_b(at.batch, first, at.column));
@@ -207,22 +218,29 @@ class Verifier {
     for (std::int64_t r = 0; r < rows; ++r) take_scale(matrices_.scale_a(batch, row + r, k), rows_[static_cast<std::size_t>(r)]);
     for (std::int64_t c = 0; c < columns; ++c) take_scale(matrices_.scale_b(batch, k, column + c), columns_[static_cast<std::size_t>(c)]);
     for (std::int64_t r = 0; r < rows; ++r) {
-      std::fill(products_.begin(), products_.end(), 0.0);
-      std::fill(magnitudes_.begin(), magnitudes_.end(), 0.0);
-      double *products = products_.data(), *magnitudes = magnitudes_.data();
-      for (std::int64_t i = 0; i < depth; ++i) {
-        const double a = a_[static_cast<std::size_t>(r * kDepth + i)];
-        const double* b = b_.data() + i * kBlock;
-        for (std::int64_t c = 0; c < columns; ++c) {
-          const double product = a * b[c];
-          products[c] += product;
-          magnitudes[c] += std::abs(product);
-        }
-      }
+      std::fill(blocks_.begin(), blocks_.end(), BlockSums{});
+      for (std::int64_t i = 0; i < depth; i += kFp8StepElems) add_step(r, i, std::min<std::int64_t>(kFp8StepElems, depth - i), columns);
       for (std::int64_t c = 0; c < columns; ++c)
-        add(sums_[static_cast<std::size_t>(r * kBlock + c)], {products[c], magnitudes[c]},
+        add(sums_[static_cast<std::size_t>(r * kBlock + c)], blocks_[static_cast<std::size_t>(c)],
             rows_[static_cast<std::size_t>(r)].scale * columns_[static_cast<std::size_t>(c)].scale);
     }
+  }
+
+  // Adds `count` of K from i on to one row's sums.
+  void add_step(std::int64_t row, std::int64_t i, std::int64_t count, std::int64_t columns) {
+    std::array<double, kBlock> products{}, magnitudes{}, largest{};  // apart, so that the loop is vectorised
+    for (std::int64_t k = i; k < i + count; ++k) {
+      const double a = a_[static_cast<std::size_t>(row * kDepth + k)];
+      const double* b = b_.data() + k * kBlock;
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const double product = a * b[c], magnitude = std::abs(product);
+        const auto at = static_cast<std::size_t>(c);
+        products[at] += product;
+        magnitudes[at] += magnitude;
+        largest[at] = std::max(largest[at], magnitude);
+      }
+    }
+    for (std::size_t c = 0; c < static_cast<std::size_t>(columns); ++c) add(blocks_[c], {products[c], magnitudes[c], largest[c]});
   }
 
   static void take_scale(float scale, Vector& vector) {
@@ -233,7 +251,8 @@ class Verifier {
 
   const GemmProblem& problem_;
   const Matrices& matrices_;
-  std::vector<double> a_, b_, products_, magnitudes_;  // the last two of one row of the block, over kDepth of K
+  std::vector<double> a_, b_;
+  std::vector<BlockSums> blocks_;  // of one row
   std::vector<ElementSums> sums_;
   std::array<Vector, kBlock> rows_{}, columns_{};
 };

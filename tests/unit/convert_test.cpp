@@ -84,7 +84,8 @@ TEST(Convert, EveryFp8PatternStandsForItsValue) {
       }
       EXPECT_EQ(static_cast<double>(got), expected) << to_string(type) << ' ' << pattern;
       EXPECT_EQ(std::signbit(got), std::signbit(expected)) << to_string(type) << ' ' << pattern;
-      if (std::isfinite(expected)) EXPECT_EQ(to_fp8(got, type), bits) << to_string(type) << ' ' << pattern;
+      if (std::isinf(expected)) continue;
+      EXPECT_EQ(to_fp8(got, type), bits) << to_string(type) << ' ' << pattern;
     }
   EXPECT_EQ(from_e4m3_bits(0x7e), 448.0f);
   EXPECT_EQ(from_e5m2_bits(0x7b), 57344.0f);
