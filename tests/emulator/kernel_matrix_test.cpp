@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "gpu/accumulator_probe.hpp"
 #include "gpu/scaled_cases.hpp"
 #include "placed_operands.hpp"
 
@@ -302,6 +303,22 @@ TEST(ManyCtas, OfOneGrid) {
                          {.seed = static_cast<std::uint64_t>(i), .resident_clusters = std::array{1, 0, 40}[static_cast<std::size_t>(i)]}),
                 "");
   }
+}
+
+// Whether a GPU's tensor cores do as well is for tests/gpu to find out, with the same probe.
+TEST(Fp8Accumulation, KeepsFourteenBits) {
+  const gpu_tests::AccumulatorProbe probe = gpu_tests::accumulator_probe();
+  int kernels = 0;
+  for (const KernelConfig& kernel : kernel_list()) {
+    if (kernel.type_a != DataType::e4m3 || kernel.type_b != DataType::e4m3) continue;
+    ++kernels;
+    const Plan made = plan(probe.problem, find_device("h10").value(), {.kernel_name = name(kernel), .keep_candidates = false}).value();
+    std::vector<float> d(static_cast<std::size_t>(probe.problem.m * probe.problem.n));
+    const Status status = run_on_emulator(made, {.a = probe.a.data(), .b = probe.b.data(), .d = d.data()});
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    EXPECT_EQ(accumulator_bits(probe, d), (gpu_tests::AccumulatorBits{{14, 14}, {14, 14}, {14, 14}})) << name(kernel);
+  }
+  EXPECT_GT(kernels, 0);
 }
 
 // What the matrix promises, whatever the list: these shapes, epilogues and types come up.
