@@ -30,6 +30,8 @@ Status check_options(const BenchOptions& options) {
   for (const std::string& rival : options.rivals)
     if (rival != "cublaslt" && rival != "cublaslt-best")
       return cannot("no rival is called '" + rival + "'; known are cublaslt and cublaslt-best");
+  if (options.type && *options.type != DataType::bf16 && *options.type != DataType::e4m3)
+    return cannot(fmt::format("type = {}; suites are measured in bf16 and e4m3", to_string(*options.type)));
   if (options.rounds < 0) return cannot(fmt::format("rounds = {} is negative; 0 chooses", options.rounds));
   if (!options.chain.empty())
     if (Status s = check_chain_options(options); !s) return s;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,13 @@
 namespace sluice {
 
 struct BenchOptions {
-  // square, wave, splitk, llm, all (those four), random, or a file with a shape in each line (CSV m,n,k or JSON lines); or several,
+  // square, wave, splitk, llm, all (those four), fp8, random, or a file with a shape in each line (CSV m,n,k or JSON lines); or several,
   // separated by commas.
   std::string suite = "llm";
   std::uint64_t seed = 1;  // of the suite random
+
+  // Of A and B, bf16 or e4m3; empty: the suite's own, which is bf16 but for fp8.
+  std::optional<DataType> type;
 
   // What Sluice is measured against: "cublaslt" (the first answer of its heuristic) and "cublaslt-best" (the fastest of the first 16).
   // Empty: Sluice alone.

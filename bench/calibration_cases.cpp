@@ -86,6 +86,9 @@ Result<std::vector<CalibrationCase>> calibration_cases(const std::string& suites
   if (!shapes) return shapes.error();
   std::vector<CalibrationCase> cases;
   for (const Shape& shape : *shapes) {
+    if (shape.type != DataType::bf16)
+      return Error{ErrorCode::unsupported,
+                   fmt::format("suite {} is of {}; constants are fitted to times of bf16", shape.suite, to_string(shape.type))};
     cases.push_back({.shape = shape});
     if (shape.m <= kMostRowsWithConstant) cases.push_back({.shape = shape, .constant_b = true});
   }

@@ -191,7 +191,7 @@ ChainResult ChainMeasurement::measure(std::int64_t rows) {
   Products products{
       .rows = rows, .layout = ChainLayout(model_, rows, options_.chain_blocks), .cublaslt = {}, .algorithms = {}, .references = {}};
   for (std::size_t l = 0; cublaslt_ && l < model_.layers.size(); ++l) {
-    products.cublaslt.push_back(std::make_unique<CublasLtMatmul>(cublaslt_, chain_shape(model_, l, rows), chain_lda(model_, l)));
+    products.cublaslt.push_back(std::make_unique<CublasLtMatmul>(cublaslt_, validate(chain_problem(model_, l, rows, false)).value()));
     products.algorithms.push_back(products.cublaslt.back()->heuristics(CublasLtMatmul::kAnswers));
     products.references.push_back(products.cublaslt.back()->heuristics(1, CublasLtReduction::in_fp32));
   }

@@ -5,6 +5,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 namespace sluice::bench {
 namespace {
@@ -14,6 +15,8 @@ constexpr int kThreads = 128;
 __device__ double to_double(float value) { return value; }
 __device__ double to_double(__nv_bfloat16 value) { return __bfloat162float(value); }
 __device__ double to_double(__half value) { return __half2float(value); }
+__device__ double to_double(__nv_fp8_e4m3 value) { return static_cast<float>(value); }
+__device__ double to_double(__nv_fp8_e5m2 value) { return static_cast<float>(value); }
 
 // To the output's type and back. Towards below (above) first where fp32 cannot hold the value: an interval never shrinks.
 template <class T>
@@ -51,9 +54,30 @@ constexpr double kActivationError = 0x1p-19;
 struct Strides {
   std::int64_t row, column, batch;  // in elements
 };
+
+constexpr std::int64_t kScaleBlock = 128;  // of K, and of vectors with Scaling::per_block_128
+
+// Where the scale of an element of an FP8 operand lies: of vector v (a row of A, a column of B), in the b-th 128 of K.
+struct Scales {
+  const float* data;  // null: none
+  std::int64_t vector, k_block, batch;
+  std::int64_t vectors_each;
+
+  __device__ double at(std::int64_t matrix, std::int64_t v, std::int64_t b) const {
+    return data == nullptr ? 1.0 : data[matrix * batch + v / vectors_each * vector + b * k_block];
+  }
+};
+Scales scales(const float* data, Scaling scaling, Layout layout, std::int64_t leading, std::int64_t batch) {
+  if (scaling == Scaling::none) return {nullptr, 0, 0, 0, 1};
+  const std::int64_t each = scaling == Scaling::per_block_128 ? kScaleBlock : 1;
+  if (!scales_along_k(scaling)) return {data, scaling == Scaling::per_vector ? 1 : 0, 0, batch, each};
+  return layout == Layout::row_major ? Scales{data, leading, 1, batch, each} : Scales{data, 1, leading, batch, each};
+}
+
 struct Operands {
   const void *a, *b, *c, *bias, *d;
   Strides a_strides, b_strides, c_strides, d_strides;  // "column" runs along K for A, "row" along K for B
+  Scales a_scales, b_scales;
 };
 
 __device__ void note_wrong(CheckReport* report, const WrongElement& element) {
@@ -68,7 +92,36 @@ __device__ void note_ratio(CheckReport* report, double ratio) {
     atomicMax(reinterpret_cast<int*>(&report->worst_ratio), __float_as_int(static_cast<float>(ratio)));
 }
 
-template <class AB, class D>
+struct Sum {
+  double value = 0;
+  double magnitude = 0;  // of the products' absolute values
+};
+
+template <class A, class B>
+__device__ Sum multiply(const Operands& o, std::int64_t k, std::int64_t batch, std::int64_t row, std::int64_t column) {
+  const A* a = static_cast<const A*>(o.a) + batch * o.a_strides.batch + row * o.a_strides.row;
+  const B* b = static_cast<const B*>(o.b) + batch * o.b_strides.batch + column * o.b_strides.column;
+  Sum sum;
+  for (std::int64_t begin = 0; begin < k; begin += kScaleBlock) {
+    const double scale = o.a_scales.at(batch, row, begin / kScaleBlock) * o.b_scales.at(batch, column, begin / kScaleBlock);
+    const std::int64_t end = begin + kScaleBlock < k ? begin + kScaleBlock : k;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double product = scale * (to_double(a[i * o.a_strides.column]) * to_double(b[i * o.b_strides.row]));
+      sum.value += product;
+      sum.magnitude += fabs(product);
+    }
+  }
+  return sum;
+}
+
+// Of a sum of products, relative to their magnitude. The tensor cores cut off what products of FP8 have below the 14th bit of the largest.
+template <class A>
+__device__ double sum_error(std::int64_t k) {
+  const double ku = static_cast<double>(k) * 0x1p-23;
+  return ku / (1 - ku) + (sizeof(A) == 1 ? 5 * 0x1p-13 : 0.0);
+}
+
+template <class A, class B, class D>
 __global__ void check_elements(GemmProblem p, Operands o, Exactness exactness, std::int64_t total, std::int64_t samples,
                                CheckReport* report) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -80,20 +133,10 @@ __global__ void check_elements(GemmProblem p, Operands o, Exactness exactness, s
   const std::int64_t row = (index - batch * p.m * p.n) / p.n;
   const std::int64_t column = index % p.n;
 
-  double sum = 0, magnitude = 0;
-  if (p.epilogue.alpha != 0.0f) {
-    const AB* a = static_cast<const AB*>(o.a) + batch * o.a_strides.batch + row * o.a_strides.row;
-    const AB* b = static_cast<const AB*>(o.b) + batch * o.b_strides.batch + column * o.b_strides.column;
-    for (std::int64_t k = 0; k < p.k; ++k) {
-      const double product = to_double(a[k * o.a_strides.column]) * to_double(b[k * o.b_strides.row]);
-      sum += product;
-      magnitude += fabs(product);
-    }
-  }
-  const double ku = static_cast<double>(p.k) * 0x1p-23;
   const double alpha = p.epilogue.alpha, beta = p.epilogue.beta;
-  double value = alpha * sum;
-  double error = ku / (1 - ku) * fabs(alpha) * magnitude;
+  const Sum sum = alpha != 0 ? multiply<A, B>(o, p.k, batch, row, column) : Sum{};
+  double value = alpha * sum.value;
+  double error = sum_error<A>(p.k) * fabs(alpha) * sum.magnitude;
   double terms = fabs(value);
   if (beta != 0) {
     const double c = to_double(static_cast<const D*>(o.c)[batch * o.c_strides.batch + row * o.c_strides.row + column]);
@@ -174,7 +217,7 @@ __global__ void check_outside(GemmProblem p, std::int64_t element_bytes, const u
 
 int blocks_for(std::int64_t work) { return static_cast<int>(std::clamp<std::int64_t>((work + kThreads - 1) / kThreads, 1, 132 * 16)); }
 
-template <class AB>
+template <class A, class B>
 void launch_check(const GemmProblem& p, const Operands& o, Exactness exactness, std::int64_t samples, CheckReport* report,
                   cudaStream_t stream) {
   const std::int64_t total = p.m * p.n * p.batch;
@@ -182,14 +225,38 @@ void launch_check(const GemmProblem& p, const Operands& o, Exactness exactness, 
   const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
   switch (p.type_d) {
     case DataType::bf16:
-      check_elements<AB, __nv_bfloat16><<<blocks, kThreads, 0, stream>>>(p, o, exactness, total, count, report);
+      check_elements<A, B, __nv_bfloat16><<<blocks, kThreads, 0, stream>>>(p, o, exactness, total, count, report);
       break;
     case DataType::fp16:
-      check_elements<AB, __half><<<blocks, kThreads, 0, stream>>>(p, o, exactness, total, count, report);
+      check_elements<A, B, __half><<<blocks, kThreads, 0, stream>>>(p, o, exactness, total, count, report);
       break;
     case DataType::fp32:
-      check_elements<AB, float><<<blocks, kThreads, 0, stream>>>(p, o, exactness, total, count, report);
+      check_elements<A, B, float><<<blocks, kThreads, 0, stream>>>(p, o, exactness, total, count, report);
       break;
+    case DataType::e4m3:
+    case DataType::e5m2:
+      break;  // never D's
+  }
+}
+
+void launch_check_for_types(const GemmProblem& p, const Operands& o, Exactness exactness, std::int64_t samples, CheckReport* report,
+                            cudaStream_t stream) {
+  using e4m3 = __nv_fp8_e4m3;
+  using e5m2 = __nv_fp8_e5m2;
+  const bool b_is_e4m3 = p.type_b == DataType::e4m3;
+  switch (p.type_a) {
+    case DataType::bf16:
+      return launch_check<__nv_bfloat16, __nv_bfloat16>(p, o, exactness, samples, report, stream);
+    case DataType::fp16:
+      return launch_check<__half, __half>(p, o, exactness, samples, report, stream);
+    case DataType::e4m3:
+      return b_is_e4m3 ? launch_check<e4m3, e4m3>(p, o, exactness, samples, report, stream)
+                       : launch_check<e4m3, e5m2>(p, o, exactness, samples, report, stream);
+    case DataType::e5m2:
+      return b_is_e4m3 ? launch_check<e5m2, e4m3>(p, o, exactness, samples, report, stream)
+                       : launch_check<e5m2, e5m2>(p, o, exactness, samples, report, stream);
+    case DataType::fp32:
+      break;  // of no operand
   }
 }
 
@@ -240,12 +307,11 @@ void DeviceCheck::against_reference(const GemmProblem& p, const GemmArguments& a
                    strides(p.layout_a, p.lda, p.batch_stride_a),
                    strides(p.layout_b, p.ldb, p.batch_stride_b),
                    strides(Layout::row_major, p.ldc, p.batch_stride_c),
-                   strides(Layout::row_major, p.ldd, p.batch_stride_d)};
+                   strides(Layout::row_major, p.ldd, p.batch_stride_d),
+                   scales(arguments.scale_a, p.scaling_a, p.scale_layout_a, p.ld_scale_a, p.batch_stride_scale_a),
+                   scales(arguments.scale_b, p.scaling_b, p.scale_layout_b, p.ld_scale_b, p.batch_stride_scale_b)};
   auto* report = reinterpret_cast<CheckReport*>(report_.data());
-  if (p.type_a == DataType::bf16)
-    launch_check<__nv_bfloat16>(p, o, exactness, samples, report, stream_);
-  else
-    launch_check<__half>(p, o, exactness, samples, report, stream_);
+  launch_check_for_types(p, o, exactness, samples, report, stream_);
   check(cudaGetLastError(), "checking against the reference");
 }
 

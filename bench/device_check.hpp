@@ -1,4 +1,5 @@
-// Is a result in device memory right? Slow, independent arithmetic in double precision, one thread for each element of D.
+// Is a result in device memory right? Slow, independent arithmetic in double precision, one thread for each element of D. An FP8 operand
+// is what its elements times their scales are.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@
 namespace sluice::bench {
 
 inline constexpr int kWrongListed = 5;
-inline constexpr int kPoisonByte = 0xff;  // bf16, fp16 and fp32 read it as NaN
+inline constexpr int kPoisonByte = 0xff;  // NaN in every type
 
 struct WrongElement {
   std::int64_t batch, row, column;

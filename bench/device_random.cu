@@ -4,6 +4,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include "bench/device_memory.hpp"
 
@@ -20,6 +21,8 @@ __device__ std::uint64_t hash(std::uint64_t x) {
 
 __device__ float draw(std::uint64_t bits, Distribution distribution) {
   if (distribution == Distribution::small_integers) return static_cast<float>(static_cast<int>(bits % 9) - 4);
+  if (distribution == Distribution::positive) return 0.5f + static_cast<float>(bits >> 40) * 0x1p-24f;
+  if (distribution == Distribution::powers_of_two) return ldexpf(1.0f, static_cast<int>(bits % 5) - 2);
   // Four numbers of 16 bits: each has variance 1/12, their sum 1/3.
   const auto sum = static_cast<float>((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
   return (sum * (1.0f / 65536.0f) - 2.0f) * 1.7320508f;
@@ -54,6 +57,12 @@ void fill_random(void* memory, DataType type, const Extent& extent, Distribution
       break;
     case DataType::fp32:
       fill<<<blocks, kThreads, 0, stream>>>(static_cast<float*>(memory), extent, distribution, seed, scale);
+      break;
+    case DataType::e4m3:
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e4m3*>(memory), extent, distribution, seed, scale);
+      break;
+    case DataType::e5m2:
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e5m2*>(memory), extent, distribution, seed, scale);
       break;
   }
   check(cudaGetLastError(), "filling an operand with random numbers");

@@ -21,7 +21,12 @@ struct Extent {
 enum class Distribution : std::uint8_t {
   normal,          // nearly: the sum of four uniform numbers, mean 0, standard deviation 1
   small_integers,  // from -4 to 4: sums of their products are exact in fp32
+  positive,        // uniform, from 0.5 to 1.5
+  powers_of_two,   // 1/4, 1/2, 1, 2, 4
 };
+
+// Times this, the largest normal numbers (2 sqrt(3), so 443 of e4m3's 448) are near the largest of the type. 1 for 16 and 32 bits.
+constexpr float spread(DataType type) { return type == DataType::e4m3 ? 0x1p7f : type == DataType::e5m2 ? 0x1p14f : 1.0f; }
 
 // Elements outside the extent are left alone. The same seed gives the same numbers, times `scale`.
 void fill_random(void* memory, DataType type, const Extent& extent, Distribution distribution, std::uint64_t seed, cudaStream_t stream,

@@ -25,7 +25,8 @@ bool wants(const BenchOptions& options, const std::string& rival) {
 struct Measurement::Product {
   Shape shape;
   RotatingOperands operands;
-  std::unique_ptr<CublasLtMatmul> cublaslt;  // null without the library
+  std::unique_ptr<CublasLtMatmul> cublaslt;  // null without the library, or where it has no algorithm
+  std::string no_cublaslt;                   // why
 
   int sets() const { return static_cast<int>(operands.sets.size()); }
 };
@@ -46,8 +47,7 @@ Enqueue Measurement::sluice_enqueue(const Product& product, const Plan& plan) {
   }
   return [this, &product, &plan](int set, cudaStream_t stream) {
     const OperandSet& operands = product.operands.sets[static_cast<std::size_t>(set)];
-    const Status status =
-        run(plan, {.a = operands.a, .b = operands.b, .d = operands.d}, workspace_.data(), workspace_.size_bytes(), stream);
+    const Status status = run(plan, operands.arguments(), workspace_.data(), workspace_.size_bytes(), stream);
     if (!status) throw DeviceFailure(status.error().message);
   };
 }
@@ -62,13 +62,14 @@ void Measurement::compute_reference(const Product& product) {
 }
 
 // Every element against cuBLASLt's, some against the reference in double precision. Two bf16 results of sums in fp32 differ by a unit in
-// the last place, 2^-7 of the value at most; around zero by what the sums differ by, far below 2^-7 sqrt(k) for k products of variance 1.
+// the last place, 2^-7 of the value at most; around zero by what the sums differ by, far below 2^-7 sqrt(k) for k products of variance 1
+// (of FP8, too, though the tensor cores cut off what is below 2^-13 of the largest product).
 std::string Measurement::verify(const Product& product, const Plan& plan) {
   const OperandSet& set = product.operands.sets.front();
   check(cudaMemsetAsync(set.d, kPoisonByte, product.operands.d_bytes, stream_), "poisoning an output");
   sluice_enqueue(product, plan)(0, stream_);
   check_.reset();
-  check_.against_reference(plan.problem, {.a = set.a, .b = set.b, .d = set.d}, nullptr, Exactness::bounded, kSamples);
+  check_.against_reference(plan.problem, set.arguments(), nullptr, Exactness::bounded, kSamples);
   if (product.cublaslt)
     check_.against_result(set.d, product.operands.reference_d, product.shape.m, product.shape.n, 0x1p-7f,
                           0x1p-7f * std::sqrt(static_cast<float>(product.shape.k)));
@@ -98,7 +99,7 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
     cublasLtMatmulAlgo_t algorithm;
   };
   std::vector<Rival> rivals;
-  if (!options_.rivals.empty()) {
+  if (!options_.rivals.empty() && product.cublaslt) {
     const auto algorithms = product.cublaslt->heuristics(CublasLtMatmul::kAnswers);
     if (wants(options_, "cublaslt")) rivals.push_back({"cublaslt", algorithms.front()});
     if (wants(options_, "cublaslt-best")) rivals.push_back({"cublaslt-best", fastest_of(product, algorithms)});
@@ -121,6 +122,8 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
   result.sluice = timings.front();
   for (std::size_t i = 0; i < rivals.size(); ++i)
     result.rivals.push_back({rivals[i].name, product.cublaslt->describe(rivals[i].algorithm), timings[i + 1]});
+  if (!product.cublaslt)
+    for (const std::string& name : options_.rivals) result.rivals.push_back({name, product.no_cublaslt, {}});
 }
 
 // Every candidate of the plan that can run, or those predicted to be near enough. Those far behind are not worth a graph: their estimate
@@ -186,8 +189,13 @@ ShapeResult Measurement::measure(const Shape& shape, const GemmProblem& problem)
   Product product{.shape = shape, .operands = arena_.operands(shape)};
   result.rotating_sets = product.sets();
   if (cublaslt_) {
-    product.cublaslt = std::make_unique<CublasLtMatmul>(cublaslt_, shape);
-    compute_reference(product);
+    try {
+      product.cublaslt = std::make_unique<CublasLtMatmul>(cublaslt_, plan->problem);
+      compute_reference(product);
+    } catch (const NoAlgorithm& none) {
+      product.cublaslt.reset();
+      product.no_cublaslt = none.what();
+    }
   }
   try {
     result.wrong = verify(product, *plan);

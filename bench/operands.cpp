@@ -18,32 +18,51 @@ std::size_t memory_limit() {
 }  // namespace
 
 OperandArena::OperandArena(const std::vector<Shape>& shapes, std::size_t l2_bytes, cudaStream_t stream)
-    : l2_bytes_(l2_bytes), most_bytes_(memory_limit()) {
-  std::size_t inputs = 0, outputs = 0;
+    : stream_(stream), l2_bytes_(l2_bytes), most_bytes_(memory_limit()) {
+  std::size_t inputs = 0, scales = 0, outputs = 0;
   for (const Shape& shape : shapes) {
     const SetBytes bytes(shape);
     const auto sets = static_cast<std::size_t>(rotating_set_count(shape, l2_bytes, most_bytes_));
     if (sets == 0)
-      throw DeviceFailure(to_string(shape) + " needs " + std::to_string((bytes.a + bytes.b + 2 * bytes.d) >> 20) +
-                          " MB of device memory, and " + std::to_string(most_bytes_ >> 20) + " MB may be used; take it out of the suite");
-    inputs = std::max(inputs, sets * (bytes.a + bytes.b));
+      throw DeviceFailure(to_string(shape) + " needs " + std::to_string((bytes.all() + bytes.d) >> 20) + " MB of device memory, and " +
+                          std::to_string(most_bytes_ >> 20) + " MB may be used; take it out of the suite");
+    inputs = std::max(inputs, sets * bytes.inputs());
+    scales = std::max(scales, sets * bytes.scales());
     outputs = std::max(outputs, (sets + 1) * bytes.d);
   }
   inputs_ = DeviceBuffer(inputs);
   outputs_ = DeviceBuffer(outputs);
-  const auto elements = static_cast<std::int64_t>(inputs / 2);
-  fill_random(inputs_.data(), DataType::bf16, {.vectors = 1, .length = elements, .pitch = elements}, Distribution::normal, 1, stream);
+  scales_ = DeviceBuffer(scales);
+  const auto elements = static_cast<std::int64_t>(scales / sizeof(float));
+  fill_random(scales_.data(), DataType::fp32, {.vectors = 1, .length = elements, .pitch = elements}, Distribution::positive, 2, stream,
+              1 / spread(DataType::e4m3));
 }
 
-RotatingOperands OperandArena::operands(const Shape& shape) const {
+// Of variance 1; those of FP8 make use of all their range, and come to it by their scales.
+void OperandArena::fill_inputs(DataType type) {
+  if (filled_ == type) return;
+  const std::int64_t elements = static_cast<std::int64_t>(inputs_.size_bytes()) / size_bytes(type);
+  fill_random(inputs_.data(), type, {.vectors = 1, .length = elements, .pitch = elements}, Distribution::normal, 1, stream_, spread(type));
+  // Weights that are declared constant may be fetched before the kernel ahead has ended: it must not be the one that makes them.
+  check(cudaStreamSynchronize(stream_), "filling operands with random numbers");
+  filled_ = type;
+}
+
+RotatingOperands OperandArena::operands(const Shape& shape) {
+  fill_inputs(shape.type);
   const SetBytes bytes(shape);
   RotatingOperands result;
   result.d_bytes = static_cast<std::size_t>(shape.m * shape.n) * 2;
   const std::byte* input = inputs_.data();
+  const std::byte* scale = scales_.data();
   std::byte* output = outputs_.data();
   for (int set = rotating_set_count(shape, l2_bytes_, most_bytes_); set > 0; --set) {
-    result.sets.push_back({.a = input, .b = input + bytes.a, .d = output});
-    input += bytes.a + bytes.b;
+    OperandSet one{.a = input, .b = input + bytes.a, .d = output};
+    if (bytes.scale_a > 0) one.scale_a = reinterpret_cast<const float*>(scale);
+    if (bytes.scale_b > 0) one.scale_b = reinterpret_cast<const float*>(scale + bytes.scale_a);
+    result.sets.push_back(one);
+    input += bytes.inputs();
+    scale += bytes.scales();
     output += bytes.d;
   }
   result.reference_d = output;

@@ -2,17 +2,23 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "bench/device_memory.hpp"
 #include "bench/suites.hpp"
+#include "sluice/run.hpp"
 
 namespace sluice::bench {
 
 struct OperandSet {
-  const void* a = nullptr;  // m x k, row-major
-  const void* b = nullptr;  // n x k, row-major: B transposed
-  void* d = nullptr;        // m x n, row-major
+  const void* a = nullptr;         // m x k, row-major
+  const void* b = nullptr;         // n x k, row-major: B transposed
+  void* d = nullptr;               // m x n, row-major
+  const float* scale_a = nullptr;  // null without scales
+  const float* scale_b = nullptr;
+
+  GemmArguments arguments() const { return {.a = a, .b = b, .d = d, .scale_a = scale_a, .scale_b = scale_b}; }
 };
 
 struct RotatingOperands {
@@ -21,16 +27,22 @@ struct RotatingOperands {
   std::size_t d_bytes = 0;
 };
 
-// One allocation for the inputs of all shapes, filled with random numbers once, and one for the outputs.
+// One allocation for the inputs of all shapes, filled with random numbers once for each type, one for their scales and one for the
+// outputs.
 class OperandArena {
  public:
   OperandArena(const std::vector<Shape>& shapes, std::size_t l2_bytes, cudaStream_t stream);
-  RotatingOperands operands(const Shape& shape) const;
+  RotatingOperands operands(const Shape& shape);
 
  private:
+  void fill_inputs(DataType type);
+
+  cudaStream_t stream_;
   std::size_t l2_bytes_;
   std::size_t most_bytes_;
   DeviceBuffer inputs_;
+  std::optional<DataType> filled_;  // what the inputs are now
+  DeviceBuffer scales_;
   DeviceBuffer outputs_;
 };
 

@@ -221,6 +221,7 @@ Json result_json(const ShapeResult& result, bool planner) {
                {"m", shape.m},
                {"n", shape.n},
                {"k", shape.k},
+               {"type", to_string(shape.type)},
                {"kernel", result.kernel},
                {"scheduler", result.scheduler},
                {"predicted", to_json(result.predicted)},
@@ -299,10 +300,14 @@ std::string table_row(const ShapeResult& result, bool planner) {
     line += fmt::format(" {:>9.2f} {:>5.1f}%  {:<{}}", best.timing.us, 100 * planner_loss(result), best.kernel, kKernelWidth);
   }
   if (!planner) {
-    for (const RivalTiming& rival : result.rivals) line += fmt::format(" {:>13.2f} {:>6.3f}", rival.timing.us, ratio(result, rival));
+    for (const RivalTiming& rival : result.rivals)
+      line += rival.timing.us > 0 ? fmt::format(" {:>13.2f} {:>6.3f}", rival.timing.us, ratio(result, rival))
+                                  : fmt::format(" {:>13} {:>6}", "-", "-");
     if (result.sluice.us > 0) line += fmt::format(" {:>7.2f}x", result.predicted.total_us / result.sluice.us);
   }
   line += '\n';
+  if (!planner && !result.rivals.empty() && result.rivals.front().timing.us <= 0 && result.wrong.empty())
+    line += fmt::format("  no rival: {}\n", result.rivals.front().detail);
   if (!result.wrong.empty()) line += fmt::format("  WRONG: {}: {}\n", to_string(shape), result.wrong);
   for (const KernelTiming& kernel : result.kernels)
     if (!kernel.wrong.empty()) line += fmt::format("  WRONG: {}: {}: {}\n", to_string(shape), kernel.kernel, kernel.wrong);

@@ -20,7 +20,7 @@ struct Timing {
 
 struct RivalTiming {
   std::string name;    // as in BenchOptions::rivals
-  std::string detail;  // which algorithm it took
+  std::string detail;  // which algorithm it took, or why it was not timed
   Timing timing;
 };
 

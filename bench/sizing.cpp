@@ -8,15 +8,29 @@ namespace {
 
 constexpr std::size_t kMostSets = 1024;  // tiny products: a graph of this many launches is as long as we make them
 
-std::size_t padded(std::int64_t elements) { return (static_cast<std::size_t>(elements) * 2 + 1023) / 1024 * 1024; }
+std::size_t padded(std::int64_t elements, int element_bytes) {
+  return (static_cast<std::size_t>(elements * element_bytes) + 1023) / 1024 * 1024;
+}
+
+GemmProblem validated(const Shape& shape) {
+  const Result<GemmProblem> problem = validate(problem_of(shape, {}));
+  return problem ? *problem : GemmProblem{};  // what cannot be run takes no memory
+}
 
 }  // namespace
 
-SetBytes::SetBytes(const Shape& s) : a(padded(s.m * s.k)), b(padded(s.n * s.k)), d(padded(s.m * s.n)) {}
+SetBytes::SetBytes(const Shape& shape) {
+  const GemmProblem p = validated(shape);
+  a = padded(p.m * p.lda, size_bytes(p.type_a));
+  b = padded(p.n * p.ldb, size_bytes(p.type_b));
+  d = padded(p.m * p.n, size_bytes(p.type_d));
+  scale_a = padded(p.batch_stride_scale_a, sizeof(float));  // as for a batch: from the first to where the next matrix's would begin
+  scale_b = padded(p.batch_stride_scale_b, sizeof(float));
+}
 
 int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t most_bytes) {
   const SetBytes bytes(shape);
-  const std::size_t set = bytes.a + bytes.b + bytes.d;
+  const std::size_t set = bytes.all();
   const std::size_t wanted = std::clamp<std::size_t>(3 * l2_bytes / set + 1, 2, kMostSets);
   const std::size_t fitting = most_bytes > bytes.d ? (most_bytes - bytes.d) / set : 0;
   return static_cast<int>(std::min(wanted, fitting));

@@ -9,8 +9,11 @@ namespace sluice::bench {
 
 // Of one set of operands, each padded to a multiple of 1 KB.
 struct SetBytes {
-  std::size_t a, b, d;
+  std::size_t a, b, d, scale_a, scale_b;
   explicit SetBytes(const Shape& shape);
+  std::size_t inputs() const { return a + b; }
+  std::size_t scales() const { return scale_a + scale_b; }
+  std::size_t all() const { return inputs() + scales() + d; }
 };
 
 // How many sets make more than three times the L2 cache: two at least, 1024 at most, and no more than `most_bytes` of memory hold

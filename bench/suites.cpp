@@ -42,6 +42,8 @@ std::vector<Shape> wave() {
   return shapes;
 }
 
+std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+
 std::vector<Shape> splitk() {
   std::vector<Shape> shapes;
   for (const auto& [m, n, k] : kSplitK) shapes.push_back({"splitk", m, n, k});
@@ -52,6 +54,16 @@ std::vector<Shape> llm() {
   std::vector<Shape> shapes;
   for (const Weights& weights : kLlmWeights)
     for (const std::int64_t m : kLlmRows) shapes.push_back({"llm", m, weights.n, weights.k});
+  return shapes;
+}
+
+// The projections of the model with 7168 hidden units, which is served in FP8.
+std::vector<Shape> fp8() {
+  constexpr Weights kWeights[] = {{2112, 7168}, {24576, 1536}, {32768, 512}, {7168, 16384}, {4096, 7168}, {7168, 2048}};
+  constexpr std::int64_t kRows[] = {64, 128, 1024, 4096};
+  std::vector<Shape> shapes;
+  for (const Weights& weights : kWeights)
+    for (const std::int64_t m : kRows) shapes.push_back({"fp8", m, weights.n, weights.k, DataType::e4m3});
   return shapes;
 }
 
@@ -147,7 +159,7 @@ Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& o
 }
 
 const std::vector<std::string>& suite_names() {
-  static const std::vector<std::string> names = {"square", "wave", "splitk", "llm", "all", "random"};
+  static const std::vector<std::string> names = {"square", "wave", "splitk", "llm", "all", "fp8", "random"};
   return names;
 }
 
@@ -163,6 +175,7 @@ Result<std::vector<Shape>> find_one(const std::string& wanted, std::uint64_t see
     all.insert(all.end(), shapes.begin(), shapes.end());
   }
   if (wanted == "all") return all;
+  if (wanted == "fp8") return fp8();
   if (wanted == "random") return random_shapes(seed);
   std::error_code ignored;
   std::ifstream file;
@@ -192,11 +205,20 @@ std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& 
   std::erase_if(shapes, [&](const Shape& shape) {
     return shape.m < options.m_min || shape.m > options.m_max || to_string(shape).find(options.shape_filter) == std::string::npos;
   });
+  for (Shape& shape : shapes) shape.type = options.type.value_or(shape.type);
   return shapes;
 }
 
 GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
-  return {.m = shape.m, .n = shape.n, .k = shape.k, .constant_b = options.constant_b};
+  GemmProblem p{.m = shape.m, .n = shape.n, .k = shape.k, .type_a = shape.type, .type_b = shape.type, .constant_b = options.constant_b};
+  if (!is_fp8(shape.type)) return p;
+  constexpr std::int64_t kBlock = 128, kRowBytes = 16, kAdjacentScales = 4;
+  p.lda = p.ldb = round_up(shape.k, kRowBytes);
+  p.scaling_a = Scaling::per_vector_128;
+  p.scale_layout_a = Layout::column_major;
+  p.scaling_b = Scaling::per_block_128;
+  p.ld_scale_b = round_up((shape.k + kBlock - 1) / kBlock, kAdjacentScales);
+  return p;
 }
 
 std::string_view m_class(std::int64_t m) { return m_classes()[m <= 128 ? 0 : m < 2048 ? 1 : 2]; }
@@ -210,10 +232,14 @@ double flops(const Shape& s) { return 2.0 * static_cast<double>(s.m) * static_ca
 
 double bytes(const Shape& s) {
   const double m = static_cast<double>(s.m), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
-  return 2.0 * (m * k + n * k + m * n);
+  const double inputs = (m * k + n * k) * size_bytes(s.type), output = 2.0 * m * n;
+  if (!is_fp8(s.type)) return inputs + output;
+  const double blocks_n = std::ceil(n / 128), blocks_k = std::ceil(k / 128);
+  return inputs + output + sizeof(float) * (m + blocks_n) * blocks_k;
 }
 
-// An H200 multiplies about 190 operations for each byte its memory brings (869 TFLOP/s sustained over 4.65 TB/s, November 2026).
-bool memory_bound(const Shape& shape) { return flops(shape) < 190 * bytes(shape); }
+// An H200 multiplies about 190 operations of bf16 for each byte its memory brings (869 TFLOP/s sustained over 4.65 TB/s, November 2026),
+// and its tensor cores take twice as many of FP8.
+bool memory_bound(const Shape& shape) { return flops(shape) < (is_fp8(shape.type) ? 380 : 190) * bytes(shape); }
 
 }  // namespace sluice::bench

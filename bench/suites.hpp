@@ -18,13 +18,15 @@ struct Shape {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
+  DataType type = DataType::bf16;  // of A and B: see problem_of()
 
   bool operator==(const Shape&) const = default;
 };
 
 std::string to_string(const Shape& shape);  // "4096x4096x4096"
 
-// "square", "wave", "splitk", "llm", those together ("all"), and "random": a hundred shapes drawn from a seed.
+// "square", "wave", "splitk", "llm", those together ("all"); "fp8": the projections of a mixture-of-experts model in e4m3; and "random":
+// a hundred shapes drawn from a seed.
 const std::vector<std::string>& suite_names();
 
 // The shapes of the suites and files named, separated by commas. A shape that a suite names again is not there twice.
@@ -34,9 +36,11 @@ Result<std::vector<Shape>> find_shapes(const std::string& suites_or_files, std::
 // error messages and becomes the suite's name.
 Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& origin);
 
+// Those that the options leave, in the type they ask for.
 std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& options);
 
-// What Sluice is asked for.
+// What Sluice is asked for. FP8: A has a scale for each row and 128 of K, B for each 128 columns and 128 of K, as models quantised after
+// DeepSeek-V3 (arXiv 2412.19437) have them; they lie as cuBLASLt wants them (see cublaslt.hpp).
 GemmProblem problem_of(const Shape& shape, const BenchOptions& options);
 
 // The class of M under which results are summed up: "m<=128", "128<m<2048" (512 in the llm suite), "m>=2048".
@@ -45,7 +49,7 @@ const std::vector<std::string>& m_classes();
 
 // What a multiplication must do and move at the least.
 double flops(const Shape& shape);
-double bytes(const Shape& shape);  // bf16: each input read once, the output written once
+double bytes(const Shape& shape);  // each input and scale read once, the output (bf16) written once
 bool memory_bound(const Shape& shape);
 
 }  // namespace sluice::bench

@@ -16,10 +16,12 @@ namespace {
 struct BenchFlags {
   BenchOptions options;
   PlannerFlags planner;
+  std::string type;
   std::optional<int> gpu;
 };
 
 const std::vector<std::string> kRivals = {"cublaslt", "cublaslt-best"};
+const std::vector<std::string> kTypes = {"bf16", "e4m3"};
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -41,6 +43,9 @@ Outcome run_benchmark_command(const BenchFlags& flags, const Session& session) {
   options.json = session.json;
   if (options.rivals == std::vector<std::string>{"none"}) options.rivals.clear();
   if (Status s = check_options(options); !s) return s.error();
+  if (!flags.type.empty() && !contains(kTypes, flags.type))
+    return Error{ErrorCode::not_found, fmt::format("--type {} is not known; choose from {}", flags.type, fmt::join(kTypes, ", "))};
+  options.type = parse_data_type(flags.type);
   const Result<PlanOptions> plan_options = to_plan_options(flags.planner);
   if (!plan_options) return plan_options.error();
   options.plan_options = *plan_options;
@@ -66,6 +71,8 @@ void add_bench_command(CLI::App& app, Session& session) {
                    fmt::format("{} (first answer, best of 16), separated by commas, or none", fmt::join(kRivals, ", ")))
       ->delimiter(',');
   command->add_option("--seed", options.seed, "Draws the shapes of the suite random")->capture_default_str();
+  command->add_option("--type", flags->type,
+                      fmt::format("Of A and B: {} with block scales (default: the suite's, bf16 but for fp8)", fmt::join(kTypes, ", or ")));
   command->add_option("--out", options.out, "A JSON file for every number");
   command->add_option("--m-min", options.m_min, "Only shapes with at least this many rows");
   command->add_option("--m-max", options.m_max, "Only shapes with at most this many rows");
@@ -82,7 +89,7 @@ void add_bench_command(CLI::App& app, Session& session) {
   command->add_option("--chain-blocks", options.chain_blocks, "With --chain: blocks in a graph, each with weights of its own")
       ->capture_default_str()
       ->needs(chain);
-  for (const char* flag : {"--suite", "--seed", "--shape", "--m-min", "--m-max", "--planner", "--constant-b"})
+  for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--planner", "--constant-b"})
     chain->excludes(command->get_option(flag));
   command->add_option("--rounds", options.rounds, "Turns of each competitor (default: as many as the seconds allow, 7 at least)");
   command->add_option("--seconds-per-shape", options.seconds_per_shape, "GPU time to aim at")->capture_default_str()->check(above_zero());

@@ -53,6 +53,9 @@ TEST(CalibrationCases, MayBeThoseOfSuites) {
   const Result<std::vector<CalibrationCase>> unknown = calibration_cases("square,nonesuch");
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("'nonesuch'"), std::string::npos);
+  const Result<std::vector<CalibrationCase>> fp8 = calibration_cases("wave,fp8");
+  ASSERT_FALSE(fp8.ok());
+  EXPECT_EQ(fp8.error().code, ErrorCode::unsupported);
 }
 
 bool cuts_tiles(const Candidate& candidate) { return candidate.scheduler.kind > SchedulerKind::data_parallel; }

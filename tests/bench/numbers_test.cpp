@@ -35,6 +35,18 @@ TEST(Sizing, SetsMakeMoreThanThreeTimesTheCache) {
   }
 }
 
+TEST(Sizing, Fp8TakesOneByteAndItsScales) {
+  const SetBytes bytes({"", 128, 4096, 7168, DataType::e4m3}), of_bf16({"", 128, 4096, 7168});
+  EXPECT_EQ(bytes.a, of_bf16.a / 2);
+  EXPECT_EQ(bytes.b, of_bf16.b / 2);
+  EXPECT_EQ(bytes.d, of_bf16.d);
+  EXPECT_EQ(bytes.scale_a, 128u * 56 * 4);
+  EXPECT_EQ(bytes.scale_b, 32u * 56 * 4);
+  EXPECT_EQ(bytes.all(), bytes.a + bytes.b + bytes.d + bytes.scale_a + bytes.scale_b);
+  EXPECT_EQ(of_bf16.scales(), 0u);
+  EXPECT_EQ(SetBytes({"", 128, 4096, 16, DataType::e4m3}).scale_b, 1024u) << "32 blocks, 4 scales apart, and padded";
+}
+
 TEST(Sizing, TwoSetsAtLeastAndAThousandAtMost) {
   EXPECT_EQ(rotating_set_count({"", 16384, 16384, 16384}, kL2, kMemory), 2);
   EXPECT_EQ(rotating_set_count({"", 1, 8, 8}, kL2, kMemory), 1024);

@@ -58,6 +58,23 @@ TEST(Report, SaysLoudlyWhatIsWrong) {
   EXPECT_EQ(find_group(json["summary"], "llm")["shapes"], 1);  // what was not timed does not count
 }
 
+TEST(Report, SaysWhichRivalCouldNotTakePart) {
+  ShapeResult result = timed(3, 10, 0);
+  result.rivals = {{"cublaslt", "cuBLASLt has no algorithm for 3x4096x4096", {}}};
+  EXPECT_NE(table_row(result, false).find("no rival: cuBLASLt has no algorithm for 3x4096x4096"), std::string::npos);
+  const nlohmann::json json = nlohmann::json::parse(to_json(report_of({timed(64, 10, 20), result})));
+  EXPECT_EQ(find_group(json["summary"], "llm")["shapes"], 1);
+  EXPECT_EQ(json["results"][1]["rivals"]["cublaslt"]["ratio"], 0);
+}
+
+TEST(Report, CountsTheBytesOfItsType) {
+  ShapeResult result = timed(64, 10, 20);
+  result.shape.type = DataType::e4m3;
+  const nlohmann::json json = nlohmann::json::parse(to_json(report_of({result})))["results"][0];
+  EXPECT_EQ(json["type"], "e4m3");
+  EXPECT_NEAR(json["sluice"]["gb_per_s"].get<double>(), bytes(result.shape) / 10e-6 * 1e-9, 1e-9);
+}
+
 TEST(Report, CarriesWhatANumberBelongsTo) {
   BenchReport report = report_of({timed(64, 8, 8)});
   report.environment.before.sm_clock_mhz = 1980;

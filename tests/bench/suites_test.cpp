@@ -37,6 +37,16 @@ TEST(Suites, HoldTheShapesOfThePublishedMeasurements) {
   EXPECT_EQ(suite("all").size(), 6u + 16u + 8u + 112u);
 }
 
+TEST(Suites, ThatOfFp8IsOfE4m3AndNoPartOfAll) {
+  const std::vector<Shape> shapes = suite("fp8");
+  EXPECT_EQ(shapes.size(), 4u * 6);
+  EXPECT_EQ(shapes.front(), (Shape{"fp8", 64, 2112, 7168, DataType::e4m3}));
+  EXPECT_EQ(shapes.back(), (Shape{"fp8", 4096, 7168, 2048, DataType::e4m3}));
+  for (const Shape& shape : shapes) EXPECT_EQ(shape.type, DataType::e4m3);
+  for (const Shape& shape : suite("all")) EXPECT_EQ(shape.type, DataType::bf16);
+  EXPECT_EQ(suite("wave,fp8").size(), 16u + 24u);
+}
+
 TEST(Suites, NoShapeComesTwiceInOne) {
   std::vector<std::string> names;
   for (const Shape& shape : suite("all")) names.push_back(shape.suite + to_string(shape));
@@ -124,6 +134,37 @@ TEST(Filter, KeepsARangeOfMAndAText) {
             (std::vector<Shape>{{"llm", 64, 4096, 7168}, {"llm", 128, 4096, 7168}, {"llm", 512, 4096, 7168}}));
 }
 
+TEST(Filter, GivesTheTypeThatIsAskedFor) {
+  BenchOptions options;
+  EXPECT_EQ(filter_shapes({{"wave", 1, 2, 8}, {"fp8", 4, 16, 16, DataType::e4m3}}, options)[1].type, DataType::e4m3);
+  options.type = DataType::e4m3;
+  for (const Shape& shape : filter_shapes(suite("wave"), options)) EXPECT_EQ(shape.type, DataType::e4m3);
+  options.type = DataType::bf16;
+  for (const Shape& shape : filter_shapes(suite("fp8"), options)) EXPECT_EQ(shape.type, DataType::bf16);
+}
+
+TEST(Problems, AreOfBf16WithoutScales) {
+  BenchOptions options;
+  options.constant_b = true;
+  const GemmProblem p = problem_of({"", 16, 4096, 7168}, options);
+  EXPECT_EQ(p, (GemmProblem{.m = 16, .n = 4096, .k = 7168, .constant_b = true}));
+}
+
+TEST(Problems, OfFp8HaveScalesWhereCublasLtLooksForThem) {
+  const Result<GemmProblem> valid = validate(problem_of({"", 100, 2112, 7000, DataType::e4m3}, {}));
+  ASSERT_TRUE(valid.ok()) << valid.error().message;
+  EXPECT_TRUE(valid->type_a == DataType::e4m3 && valid->type_b == DataType::e4m3 && valid->type_d == DataType::bf16);
+  EXPECT_TRUE(valid->scaling_a == Scaling::per_vector_128 && valid->scaling_b == Scaling::per_block_128);
+  EXPECT_TRUE(valid->scale_layout_a == Layout::column_major && valid->ld_scale_a == 100) << "m contiguous";
+  EXPECT_TRUE(valid->scale_layout_b == Layout::row_major && valid->ld_scale_b == 56) << "K contiguous, 55 blocks of it, padded to 4";
+  EXPECT_EQ(valid->lda, 7008) << "rows of whole 16 bytes";
+  for (const Shape& shape : suite("fp8")) EXPECT_TRUE(validate(problem_of(shape, {})).ok()) << to_string(shape);
+  for (Shape shape : suite("random")) {
+    shape.type = DataType::e4m3;
+    EXPECT_TRUE(validate(problem_of(shape, {})).ok()) << to_string(shape);
+  }
+}
+
 TEST(Shapes, AreClassedByRowsAndByWhatBoundsThem) {
   EXPECT_EQ(m_class(1), "m<=128");
   EXPECT_EQ(m_class(128), "m<=128");
@@ -131,7 +172,9 @@ TEST(Shapes, AreClassedByRowsAndByWhatBoundsThem) {
   EXPECT_EQ(m_class(2048), "m>=2048");
   EXPECT_EQ(flops({"", 2, 3, 5}), 60);
   EXPECT_EQ(bytes({"", 2, 3, 5}), 2 * (10 + 15 + 6));
+  EXPECT_EQ(bytes({"", 2, 130, 300, DataType::e4m3}), 2 * 300 + 130 * 300 + 2 * 2 * 130 + 4 * (2 * 3 + 2 * 3));
   EXPECT_TRUE(memory_bound({"", 64, 4096, 4096}));
+  EXPECT_EQ(memory_bound({"", 128, 4096, 7168, DataType::e4m3}), memory_bound({"", 128, 4096, 7168})) << "half the bytes, twice the rate";
   EXPECT_FALSE(memory_bound({"", 2048, 4096, 4096}));
 }
 

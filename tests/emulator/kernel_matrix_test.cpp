@@ -6,6 +6,8 @@
 #include <array>
 #include <set>
 
+#include "gpu/accumulator_probe.hpp"
+#include "gpu/scaled_cases.hpp"
 #include "placed_operands.hpp"
 
 namespace sluice::test {
@@ -176,6 +178,30 @@ void add_placements(std::vector<GemmCase>& cases, const KernelConfig& kernel, in
   }
 }
 
+// Scales that change along K: in edges, in several tiles, and in pieces that begin in the midst of K.
+void add_block_scaled(std::vector<GemmCase>& cases, const KernelConfig& kernel, int index) {
+  const std::int64_t cm = kernel.tile_m * kernel.cluster_m, cn = kernel.tile_n * kernel.cluster_n;
+  const auto kinds = gpu_tests::block_scale_kinds();
+  const auto add = [&](GemmCase c, int n) {
+    c.problem.type_d = turn(index + n);
+    c.exactness = (index + n) % 2 == 0 ? kExact : bench::Exactness::bounded;
+    cases.push_back(gpu_tests::with_scales(std::move(c), kernel, n + 2 * index, kinds));
+  };
+  for (int n = 0; n < static_cast<int>(kinds.size()); ++n)
+    add(sized("scaled edge", kEdges[static_cast<std::size_t>(n + index) % kEdges.size()],
+              kEdges[static_cast<std::size_t>(11 * n + index) % kEdges.size()],
+              std::array{16, 112, 144, 272}[static_cast<std::size_t>(n % 4)]),
+        n);
+  add(sized("scaled, several tiles", cm + 130, 2 * cn - 7, 400), 1);
+  if (!resources(kernel).joins_pieces) return;
+  for (const SchedulerKind kind : {SchedulerKind::split_k, SchedulerKind::stream_k}) {
+    GemmCase c = sized(std::string("scaled, ") + to_string(kind), cm + 1, 2 * cn - 8, 7 * kernel.tile_k - 16);
+    c.options.scheduler = kind;
+    c.options.splits = kind == SchedulerKind::split_k ? 3 : 0;
+    add(std::move(c), static_cast<int>(kind));
+  }
+}
+
 std::vector<GemmCase> cases_of(const KernelConfig& kernel, int index) {
   std::vector<GemmCase> cases;
   add_edges(cases, index);
@@ -185,6 +211,9 @@ std::vector<GemmCase> cases_of(const KernelConfig& kernel, int index) {
   add_meetings(cases, kernel, index);
   add_constants(cases, kernel, index);
   add_placements(cases, kernel, index);
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    cases[i] = gpu_tests::with_scales(std::move(cases[i]), kernel, index + static_cast<int>(i));
+  if (is_fp8(kernel.type_a)) add_block_scaled(cases, kernel, index);
   return cases;
 }
 
@@ -233,7 +262,8 @@ TEST_P(EveryKernel, IsRightOnEdges) {
 // However it is interleaved, and however many clusters run at once, D has the same bits; the same seed leads to the same bits in all
 // memory.
 TEST_P(EveryKernel, GivesTheSameBitsUnderEverySeed) {
-  GemmCase gemm_case = sized("seeds", 40 + kernel().tile_m / 2, 24 + kernel().tile_n, 136);
+  const GemmCase gemm_case = gpu_tests::with_scales(sized("seeds", 40 + kernel().tile_m / 2, 24 + kernel().tile_n, 136), kernel(),
+                                                    GetParam(), gpu_tests::block_scale_kinds());
   const Plan plan = planned(kernel(), gemm_case);
   PlacedOperands operands(plan.problem, gemm_case, 5);
   std::vector<unsigned char> first;
@@ -273,6 +303,22 @@ TEST(ManyCtas, OfOneGrid) {
                          {.seed = static_cast<std::uint64_t>(i), .resident_clusters = std::array{1, 0, 40}[static_cast<std::size_t>(i)]}),
                 "");
   }
+}
+
+// Whether a GPU's tensor cores do as well is for tests/gpu to find out, with the same probe.
+TEST(Fp8Accumulation, KeepsFourteenBits) {
+  const gpu_tests::AccumulatorProbe probe = gpu_tests::accumulator_probe();
+  int kernels = 0;
+  for (const KernelConfig& kernel : kernel_list()) {
+    if (kernel.type_a != DataType::e4m3 || kernel.type_b != DataType::e4m3) continue;
+    ++kernels;
+    const Plan made = plan(probe.problem, find_device("h10").value(), {.kernel_name = name(kernel), .keep_candidates = false}).value();
+    std::vector<float> d(static_cast<std::size_t>(probe.problem.m * probe.problem.n));
+    const Status status = run_on_emulator(made, {.a = probe.a.data(), .b = probe.b.data(), .d = d.data()});
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    EXPECT_EQ(accumulator_bits(probe, d), (gpu_tests::AccumulatorBits{{14, 14}, {14, 14}, {14, 14}})) << name(kernel);
+  }
+  EXPECT_GT(kernels, 0);
 }
 
 // What the matrix promises, whatever the list: these shapes, epilogues and types come up.

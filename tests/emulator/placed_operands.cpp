@@ -1,6 +1,8 @@
 #include "placed_operands.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -8,6 +10,30 @@ namespace sluice::test {
 namespace {
 
 constexpr unsigned char kPoison = 0xff;  // NaN in every format
+constexpr int kScaleOffsetElems = 1;     // scales are aligned to no more than their size
+constexpr double kSpread = 64;           // numbers that have scales take up more of e4m3's 448
+
+// What the positive codes stand for, in their order: OCP 8-bit Floating Point Specification. NaN and infinities are left out.
+std::vector<double> positive_numbers(DataType type) {
+  const int fraction_bits = type == DataType::e4m3 ? 3 : 2, bias = type == DataType::e4m3 ? 7 : 15;
+  const int largest = type == DataType::e4m3 ? 0x7e : 0x7b;
+  std::vector<double> all;
+  for (int code = 0; code <= largest; ++code) {
+    const int exponent = code >> fraction_bits, fraction = code & ((1 << fraction_bits) - 1), one = 1 << fraction_bits;
+    all.push_back(std::ldexp(exponent == 0 ? fraction : one + fraction, std::max(exponent, 1) - bias - fraction_bits));
+  }
+  return all;
+}
+
+// The nearest number's code; the largest number's beyond it.
+unsigned char fp8_code(double value, DataType type) {
+  static const std::vector<double> e4m3 = positive_numbers(DataType::e4m3), e5m2 = positive_numbers(DataType::e5m2);
+  const std::vector<double>& numbers = type == DataType::e4m3 ? e4m3 : e5m2;
+  const double magnitude = std::abs(value);
+  auto code = std::lower_bound(numbers.begin(), numbers.end(), magnitude);
+  if (code == numbers.end() || (code != numbers.begin() && magnitude - code[-1] < *code - magnitude)) --code;
+  return static_cast<unsigned char>((code - numbers.begin()) | (value < 0 ? 0x80 : 0));
+}
 
 std::int64_t bias_elems(const GemmProblem& p) { return p.epilogue.bias == Bias::none ? 0 : p.epilogue.bias == Bias::per_row ? p.m : p.n; }
 
@@ -24,6 +50,10 @@ unsigned char* GuardedMemory::start() {
 }
 
 void GuardedMemory::set(std::int64_t index, double value) {
+  if (is_fp8(type_)) {
+    start()[index] = fp8_code(value, type_);
+    return;
+  }
   const auto rounded = static_cast<float>(value);
   const std::uint16_t bits = type_ == DataType::bf16 ? to_bf16_bits(rounded) : to_fp16_bits(rounded);
   if (type_ == DataType::fp32)
@@ -40,25 +70,43 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
       b_(problem.type_b, gpu_tests::span_b(problem), gemm_case.offset_b_elems),
       c_(problem.type_d, problem.epilogue.beta != 0 ? gpu_tests::span_c(problem) : 0, gemm_case.offset_d_elems),
       d_(problem.type_d, gpu_tests::span_d(problem), gemm_case.offset_d_elems),
-      bias_(problem.type_d, bias_elems(problem), gemm_case.offset_d_elems) {
+      bias_(problem.type_d, bias_elems(problem), gemm_case.offset_d_elems),
+      scale_a_(DataType::fp32, scale_elems_a(problem), kScaleOffsetElems),
+      scale_b_(DataType::fp32, scale_elems_b(problem), kScaleOffsetElems) {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::normal_distribution<double> normal;
   // Elements alone: what lies between them stays NaN, so that a read of it shows.
-  const auto fill = [&](GuardedMemory& memory, std::int64_t vectors, std::int64_t length, std::int64_t leading, std::int64_t batch_stride) {
+  const auto fill_with = [&](GuardedMemory& memory, std::int64_t vectors, std::int64_t length, std::int64_t leading,
+                             std::int64_t batch_stride, const auto& draw) {
     const std::int64_t batch = batch_stride == 0 ? std::min<std::int64_t>(problem.batch, 1) : problem.batch;
     for (std::int64_t z = 0; z < batch; ++z)
       for (std::int64_t v = 0; v < vectors; ++v)
-        for (std::int64_t i = 0; i < length; ++i)
-          memory.set(z * batch_stride + v * leading + i, exact_ ? static_cast<int>(random() % 7) - 3 : normal(random));
+        for (std::int64_t i = 0; i < length; ++i) memory.set(z * batch_stride + v * leading + i, draw());
+  };
+  const auto fill = [&](GuardedMemory& memory, std::int64_t vectors, std::int64_t length, std::int64_t leading, std::int64_t batch_stride,
+                        double spread = 1) {
+    const auto draw = [&] { return exact_ ? static_cast<int>(random() % 7) - 3 : spread * normal(random); };
+    fill_with(memory, vectors, length, leading, batch_stride, draw);
+  };
+  const auto fill_scales = [&](GuardedMemory& memory, const gpu_tests::ScaleRuns& runs, std::int64_t batch_stride) {
+    const auto power = [&] { return std::ldexp(1.0, static_cast<int>(random() % 5) - 2); };
+    const auto draw = [&] { return exact_ ? power() : std::uniform_real_distribution<double>(0.5, 1.5)(random) / kSpread; };
+    fill_with(memory, runs.runs, runs.length, runs.pitch, batch_stride, draw);
   };
   const bool a_rows = problem.layout_a == Layout::row_major, b_rows = problem.layout_b == Layout::row_major;
-  fill(a_, a_rows ? problem.m : problem.k, a_rows ? problem.k : problem.m, problem.lda, problem.batch_stride_a);
-  fill(b_, b_rows ? problem.k : problem.n, b_rows ? problem.n : problem.k, problem.ldb, problem.batch_stride_b);
+  fill(a_, a_rows ? problem.m : problem.k, a_rows ? problem.k : problem.m, problem.lda, problem.batch_stride_a,
+       problem.scaling_a == Scaling::none ? 1 : kSpread);
+  fill(b_, b_rows ? problem.k : problem.n, b_rows ? problem.n : problem.k, problem.ldb, problem.batch_stride_b,
+       problem.scaling_b == Scaling::none ? 1 : kSpread);
+  fill_scales(scale_a_, gpu_tests::scale_runs_a(problem), problem.batch_stride_scale_a);
+  fill_scales(scale_b_, gpu_tests::scale_runs_b(problem), problem.batch_stride_scale_b);
   if (problem.epilogue.beta != 0) fill(c_, problem.m, problem.n, problem.ldc, problem.batch_stride_c);
   fill(bias_, bias_elems(problem) > 0 ? 1 : 0, bias_elems(problem), 0, 0);
   if (!gemm_case.null_inputs) {
     arguments_.a = a_.data();
     arguments_.b = b_.data();
+    if (problem.scaling_a != Scaling::none) arguments_.scale_a = static_cast<const float*>(scale_a_.data());
+    if (problem.scaling_b != Scaling::none) arguments_.scale_b = static_cast<const float*>(scale_b_.data());
   }
   arguments_.d = d_.data();
   if (problem.epilogue.bias != Bias::none) arguments_.bias = bias_.data();

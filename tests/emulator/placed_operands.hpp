@@ -48,7 +48,7 @@ class PlacedOperands {
   GemmProblem problem_;
   gpu_tests::CPlace c_place_;
   bool exact_;
-  GuardedMemory a_, b_, c_, d_, bias_;
+  GuardedMemory a_, b_, c_, d_, bias_, scale_a_, scale_b_;
   GemmArguments arguments_;
   std::vector<unsigned char> d_before_;
 };

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "gemm_harness.hpp"
+#include "scaled_cases.hpp"
 
 namespace sluice::gpu_tests {
 namespace {
@@ -29,7 +30,8 @@ TEST(Concurrency, ThreadsWithStreamsOfTheirOwn) {
       for (int i = 0; i < cases_each; ++i) {
         const auto& kernels = kernel_list();
         const KernelConfig& kernel = kernels[static_cast<std::size_t>(t + i * thread_count) % kernels.size()];
-        const std::string failure = harness.try_case(kernel, case_of(200 + 61 * t, 300 + 17 * i % 190, 264 + 8 * i));
+        const std::string failure =
+            harness.try_case(kernel, with_scales(case_of(200 + 61 * t, 300 + 17 * i % 190, 264 + 8 * i), kernel, i));
         const std::lock_guard<std::mutex> guard(lock);
         if (!failure.empty()) wrong.push_back(name(kernel) + ": " + failure);
       }
@@ -46,8 +48,9 @@ TEST(Concurrency, KernelsSideBySideOnOneGpu) {
   std::vector<GemmCase> cases;
   for (int s = 0; s < stream_count; ++s) {
     harnesses.push_back(std::make_unique<GemmHarness>());
-    cases.push_back(case_of(333 + 100 * s, 777 - 50 * s, 520));
-    placed.push_back(harnesses.back()->place(kernels[static_cast<std::size_t>(s * 19) % kernels.size()], cases.back()));
+    const KernelConfig& kernel = kernels[static_cast<std::size_t>(s * 19) % kernels.size()];
+    cases.push_back(with_scales(case_of(333 + 100 * s, 777 - 50 * s, 520), kernel, s));
+    placed.push_back(harnesses.back()->place(kernel, cases.back()));
   }
   for (int round = 0; round < rounds; ++round)
     for (std::size_t s = 0; s < harnesses.size(); ++s) harnesses[s]->run_and_check(placed[s], cases[s]);
@@ -78,6 +81,23 @@ TEST(PlannersChoice, IsRightForEveryTypeAndLayout) {
             gemm_case.problem.type_d = type;
             EXPECT_EQ(harness.try_case(chosen->kernel, gemm_case), "");
           }
+}
+
+TEST(PlannersChoice, IsRightForEveryPairOfFp8TypesAndEveryKindOfScales) {
+  GemmHarness harness;
+  for (const DataType type_a : {DataType::e4m3, DataType::e5m2})
+    for (const DataType type_b : {DataType::e4m3, DataType::e5m2})
+      for (int kind = 0; kind < static_cast<int>(scale_kinds().size()); ++kind)
+        for (const std::int64_t m : {1, 16, 129, 700}) {
+          if (settings().small && (m > 129 || kind > 2)) continue;
+          GemmProblem p{.m = m, .n = 520, .k = 1040, .type_a = type_a, .type_b = type_b};
+          p.scaling_a = scale_kinds()[static_cast<std::size_t>(kind)].a;
+          p.scaling_b = scale_kinds()[static_cast<std::size_t>(kind)].b;
+          const Result<Plan> chosen = plan(p, settings().device);
+          ASSERT_TRUE(chosen.ok()) << describe(p) << ": " << chosen.error().message;
+          EXPECT_TRUE(chosen->kernel.type_a == type_a && chosen->kernel.type_b == type_b) << describe(p);
+          EXPECT_EQ(harness.try_case(chosen->kernel, with_scales(case_of(p.m, p.n, p.k), chosen->kernel, kind)), "");
+        }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "bench/device_check.hpp"
 #include "gemm_harness.hpp"
+#include "scaled_cases.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/verify.hpp"
 #include "summary.hpp"
@@ -30,7 +31,8 @@ Bytes from_device(const void* device, std::int64_t elems, DataType type) {
 }
 
 // Full and ragged tiles, several of them, k that ends inside a k-tile.
-std::vector<GemmCase> cases(const KernelConfig& kernel) {
+std::vector<GemmCase> cases(const KernelConfig& kernel, int kernel_index) {
+  const DataType type_d = is_fp8(kernel.type_a) ? DataType::bf16 : kernel.type_a;
   std::vector<GemmCase> all;
   const auto add = [&](std::int64_t m, std::int64_t n, std::int64_t k, DataType type_d) {
     GemmCase c{.what = "agreement"};
@@ -38,18 +40,18 @@ std::vector<GemmCase> cases(const KernelConfig& kernel) {
     c.problem.n = n;
     c.problem.k = k;
     c.problem.type_d = type_d;
-    all.push_back(c);
+    all.push_back(with_scales(c, kernel, 3 * kernel_index + static_cast<int>(all.size())));
   };
   const std::int64_t rows = kernel.tile_m * kernel.cluster_m, columns = kernel.tile_n * kernel.cluster_n;
-  add(rows, columns, 192, kernel.type_a);
+  add(rows, columns, 192, type_d);
   add(2 * rows + 1, columns + 8, 328, DataType::fp32);
-  add(rows - 1, 2 * columns + 9, 72, kernel.type_a);
+  add(rows - 1, 2 * columns + 9, 72, type_d);
   return all;
 }
 
 TEST_P(EmulatorAgrees, ToTheBitOnIntegersAndWithinRoundingElsewhere) {
   for (const auto exactness : {bench::Exactness::exact, bench::Exactness::bounded})
-    for (GemmCase c : cases(kernel())) {
+    for (GemmCase c : cases(kernel(), GetParam())) {
       c.exactness = exactness;
       summary().begin(name(kernel()) + ", emulator, " + describe(problem_for(kernel(), c)));
       const PlacedCase placed = harness_->place(kernel(), c);
@@ -57,10 +59,16 @@ TEST_P(EmulatorAgrees, ToTheBitOnIntegersAndWithinRoundingElsewhere) {
       harness_->run_and_check(placed, c);
       ASSERT_TRUE(harness_->check().fetch().ok());
       const GemmProblem& p = placed.plan.problem;
-      const Bytes a = from_device(placed.arguments.a, span_a(p), p.type_a), b = from_device(placed.arguments.b, span_b(p), p.type_a);
+      const Bytes a = from_device(placed.arguments.a, span_a(p), p.type_a), b = from_device(placed.arguments.b, span_b(p), p.type_b);
+      const Bytes scale_a = from_device(placed.arguments.scale_a, scale_elems_a(p), DataType::fp32);
+      const Bytes scale_b = from_device(placed.arguments.scale_b, scale_elems_b(p), DataType::fp32);
       const Bytes gpu = from_device(placed.arguments.d, span_d(p), p.type_d);
       Bytes emulated(gpu.size(), std::byte{0xff});
-      const GemmArguments arguments{.a = a.data(), .b = b.data(), .d = emulated.data()};
+      const GemmArguments arguments{.a = a.data(),
+                                    .b = b.data(),
+                                    .d = emulated.data(),
+                                    .scale_a = reinterpret_cast<const float*>(scale_a.data()),
+                                    .scale_b = reinterpret_cast<const float*>(scale_b.data())};
       const Status status = run_on_emulator(placed.plan, arguments, {.seed = static_cast<std::uint64_t>(GetParam())});
       ASSERT_TRUE(status.ok()) << status.error().message;
       if (exactness == bench::Exactness::exact) {

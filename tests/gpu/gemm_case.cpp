@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "scaled_cases.hpp"
+
 namespace sluice::gpu_tests {
 namespace {
 
-constexpr int kTmaElems = 8;  // 16 bytes of bf16 or fp16
+constexpr int kTmaBytes = 16;
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -299,11 +301,12 @@ std::vector<GemmCase> small_cases(const KernelConfig& kernel) {
 
 GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   GemmProblem p = c.problem;
-  p.type_a = p.type_b = kernel.type_a;
+  p.type_a = kernel.type_a;
+  p.type_b = kernel.type_b;
   p.layout_a = kernel.layout_a;
   p.layout_b = kernel.layout_b;
   const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
-  const std::int64_t unit = kernel.load == LoadPath::tma ? kTmaElems : 1;
+  const std::int64_t unit = kernel.load == LoadPath::tma ? kTmaBytes / size_bytes(p.type_a) : 1;
   const auto leading = [](std::int64_t length, std::int64_t step, int pad) {
     return std::max<std::int64_t>(round_up(length, step), step) + pad;
   };
@@ -316,8 +319,13 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   p.batch_stride_b = stride((b_rows ? p.k : p.n) * p.ldb, c.gap_b_elems);
   p.batch_stride_d = stride(p.m * p.ldd, c.gap_d_elems);
   p.batch_stride_c = c.c == CPlace::is_d ? p.batch_stride_d : stride(p.m * p.ldc, c.gap_c_elems);
+  const ScaleRuns scales_a = scale_runs_a(p), scales_b = scale_runs_b(p);
+  p.ld_scale_a = std::max<std::int64_t>(scales_a.length, 1) + c.pad_scale_a_elems;
+  p.ld_scale_b = std::max<std::int64_t>(scales_b.length, 1) + c.pad_scale_b_elems;
+  p.batch_stride_scale_a = stride(scales_a.runs * p.ld_scale_a, c.gap_scale_a_elems);
+  p.batch_stride_scale_b = stride(scales_b.runs * p.ld_scale_b, c.gap_scale_b_elems);
   p.alignment_a_bytes = alignment_of(c.offset_a_elems, size_bytes(p.type_a));
-  p.alignment_b_bytes = alignment_of(c.offset_b_elems, size_bytes(p.type_a));
+  p.alignment_b_bytes = alignment_of(c.offset_b_elems, size_bytes(p.type_b));
   p.alignment_d_bytes = alignment_of(c.offset_d_elems, size_bytes(p.type_d));
   return p;
 }
@@ -338,9 +346,31 @@ bool meets_in_slices(const KernelConfig& kernel) {
   return meets(kernel) && kernel.tile_m * kernel.tile_n / (resources(kernel).threads - kProducers) <= most_accumulators;
 }
 
+namespace {
+
+// Pieces of block-scaled products, too: where they begin is which scales they need.
+void scale_all(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kernel_index) {
+  int n = kernel_index;
+  for (GemmCase& c : cases) c = with_scales(std::move(c), kernel, n++);
+  add_scaled(cases, kernel, kernel_index);
+  std::vector<GemmCase> pieces;
+  for (int i = 0; i < 2; ++i) {
+    add_pieces(pieces, kernel);
+    add_meetings(pieces, kernel);
+  }
+  for (GemmCase& c : pieces) cases.push_back(with_scales(std::move(c), kernel, n++, block_scale_kinds()));
+}
+
+}  // namespace
+
 std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bool small) {
-  if (small) return small_cases(kernel);
   std::vector<GemmCase> cases;
+  if (small) {
+    cases = small_cases(kernel);
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      cases[i] = with_scales(std::move(cases[i]), kernel, kernel_index + static_cast<int>(i), block_scale_kinds());
+    return cases;
+  }
   add_edges(cases, kernel_index);
   add_tiles(cases, kernel);
   add_pieces(cases, kernel);
@@ -350,6 +380,7 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
   add_nothing_to_multiply(cases);
   add_batches(cases);
   add_placements(cases, kernel);
+  if (is_fp8(kernel.type_a)) scale_all(cases, kernel, kernel_index);
   return cases;
 }
 
@@ -363,5 +394,21 @@ std::int64_t span_b(const GemmProblem& p) {
 }
 std::int64_t span_c(const GemmProblem& p) { return span(p.m, p.n, p.ldc, p.batch, p.batch_stride_c); }
 std::int64_t span_d(const GemmProblem& p) { return span(p.m, p.n, p.ldd, p.batch, p.batch_stride_d); }
+
+namespace {
+
+ScaleRuns scale_runs(Scaling scaling, Layout layout, std::int64_t vectors, std::int64_t k, std::int64_t leading) {
+  constexpr std::int64_t kBlock = 128;
+  if (scaling == Scaling::none) return {};
+  const std::int64_t rows = scaling == Scaling::per_block_128 ? (vectors + kBlock - 1) / kBlock : vectors;
+  const std::int64_t columns = (k + kBlock - 1) / kBlock;
+  if (!scales_along_k(scaling)) return {.runs = 1, .length = scaling == Scaling::per_tensor ? 1 : vectors};
+  return layout == Layout::row_major ? ScaleRuns{rows, columns, leading} : ScaleRuns{columns, rows, leading};
+}
+
+}  // namespace
+
+ScaleRuns scale_runs_a(const GemmProblem& p) { return scale_runs(p.scaling_a, p.scale_layout_a, p.m, p.k, p.ld_scale_a); }
+ScaleRuns scale_runs_b(const GemmProblem& p) { return scale_runs(p.scaling_b, p.scale_layout_b, p.n, p.k, p.ld_scale_b); }
 
 }  // namespace sluice::gpu_tests

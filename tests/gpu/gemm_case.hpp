@@ -16,7 +16,7 @@ enum class CPlace { own, is_d, null, poison };
 
 struct GemmCase {
   std::string what;
-  GemmProblem problem;  // type_a and the layouts are the kernel's, the alignments follow from the offsets
+  GemmProblem problem;  // the types of A and B and the layouts are the kernel's, the alignments follow from the offsets
   PlanOptions options;  // the kernel's name is filled in
   bench::Exactness exactness = bench::Exactness::bounded;
   CPlace c = CPlace::own;    // of consequence when beta != 0; null and poison: beta == 0 must not read it
@@ -24,8 +24,10 @@ struct GemmCase {
 
   // Leading dimensions are the shortest the kernel can load plus this.
   int pad_a_elems = 0, pad_b_elems = 0, pad_c_elems = 0, pad_d_elems = 0;
+  int pad_scale_a_elems = 0, pad_scale_b_elems = 0;
   // Gaps between the matrices of a batch. -1: the stride is 0, one matrix for all.
   int gap_a_elems = 0, gap_b_elems = 0, gap_c_elems = 0, gap_d_elems = 0;
+  int gap_scale_a_elems = 0, gap_scale_b_elems = 0;
   // From a 256-byte boundary to the first element.
   int offset_a_elems = 0, offset_b_elems = 0, offset_d_elems = 0;
 };
@@ -45,5 +47,12 @@ std::int64_t span_a(const GemmProblem& p);
 std::int64_t span_b(const GemmProblem& p);
 std::int64_t span_c(const GemmProblem& p);
 std::int64_t span_d(const GemmProblem& p);
+
+// How the scales of one matrix lie: runs of adjacent ones. No runs without scales.
+struct ScaleRuns {
+  std::int64_t runs = 0, length = 0, pitch = 0;
+};
+ScaleRuns scale_runs_a(const GemmProblem& p);
+ScaleRuns scale_runs_b(const GemmProblem& p);
 
 }  // namespace sluice::gpu_tests

@@ -1,5 +1,6 @@
 // The cases of the GPU tests, looked at without a GPU: each can be planned, and together they hold what they promise.
 #include "gemm_case.hpp"
+#include "scaled_cases.hpp"
 #include "schedule_ways.hpp"
 
 #include <gtest/gtest.h>
@@ -25,6 +26,8 @@ TEST(GpuCases, EveryKernelCanPlanEveryCase) {
         ASSERT_TRUE(made.ok()) << name(kernel) << ", " << gemm_case.what << ": " << made.error().message;
         if (is_empty(problem)) continue;
         EXPECT_EQ(made->kernel, kernel) << gemm_case.what;
+        for (const std::int64_t scales : {scale_elems_a(made->problem), scale_elems_b(made->problem)})
+          EXPECT_LT(scales * 4, 2 << 20) << describe(problem);
         // What the tests' buffers hold, with room for guards.
         for (const std::int64_t span : {span_a(problem), span_b(problem)}) EXPECT_LT(span * 2, 190 << 20) << describe(problem);
         for (const std::int64_t span : {span_c(problem), span_d(problem)})
@@ -72,8 +75,10 @@ TEST(GpuCases, ExactOnesStayBelowWhatFp32AndFp16Hold) {
       const Epilogue& e = c.problem.epilogue;
       EXPECT_EQ(e.alpha, static_cast<float>(static_cast<int>(e.alpha))) << c.what;
       EXPECT_TRUE(e.activation == Activation::none || e.activation == Activation::relu) << c.what;
-      const double largest = std::abs(e.alpha) * 16 * static_cast<double>(c.problem.k) + 4 * std::abs(e.beta) + 4;
-      EXPECT_LT(largest, 0x1p24) << c.what;
+      // Scales multiply terms by up to 16, and divide the unit by as much.
+      const double most = c.problem.scaling_a == Scaling::none && c.problem.scaling_b == Scaling::none ? 1 : 16;
+      const double largest = std::abs(e.alpha) * 16 * most * static_cast<double>(c.problem.k) + 4 * std::abs(e.beta) + 4;
+      EXPECT_LE(largest * most, 0x1p24 + 8 * most) << c.what;
     }
 }
 
@@ -103,6 +108,50 @@ TEST(GpuCases, EveryTypeEpilogueAndPlacementComesUp) {
   EXPECT_GE(batches.size(), 4u);
   EXPECT_TRUE(offsets_d.contains(2) && offsets_d.contains(4) && offsets_d.contains(8) && offsets_d.contains(16));
   EXPECT_TRUE(in_place && repeats_a && repeats_b && odd_ldd && no_k);
+}
+
+TEST(GpuCases, EveryFp8KernelMeetsEveryKindOfScales) {
+  using Kind = std::tuple<Scaling, Scaling, Layout, Layout>;
+  for (std::size_t i = 0; i < kernel_list().size(); ++i) {
+    const KernelConfig& kernel = kernel_list()[i];
+    if (!is_fp8(kernel.type_a)) continue;
+    std::set<std::pair<Kind, bench::Exactness>> kinds;
+    std::set<std::pair<Scaling, Scaling>> of_pieces;
+    std::set<std::pair<SchedulerKind, Reduction>> shared_out;
+    std::set<DataType> types;
+    std::set<std::int64_t> rows, tails;
+    int padded = 0, repeated = 0, gaps = 0;
+    for (const GemmCase& c : cases_for(kernel, static_cast<int>(i), false)) {
+      const GemmProblem p = problem_for(kernel, c);
+      ASSERT_TRUE(p.type_a == kernel.type_a && p.type_b == kernel.type_b);
+      ASSERT_TRUE(p.lda % 16 == 0 && p.ldb % 16 == 0 && p.batch_stride_a % 16 == 0 && p.batch_stride_b % 16 == 0) << c.what;
+      kinds.insert({{p.scaling_a, p.scaling_b, p.scale_layout_a, p.scale_layout_b}, c.exactness});
+      if (!scales_along_k(p.scaling_a) || !scales_along_k(p.scaling_b)) continue;
+      const SchedulerKind kind = c.options.scheduler.value_or(SchedulerKind::data_parallel);
+      shared_out.insert({kind, c.options.reduction.value_or(Reduction::workspace)});
+      if (kind > SchedulerKind::data_parallel) of_pieces.insert({p.scaling_a, p.scaling_b});
+      types.insert(p.type_d);
+      rows.insert(p.m);
+      tails.insert(p.k % 128);
+      padded += p.ld_scale_a > scale_runs_a(p).length && p.ld_scale_b > scale_runs_b(p).length ? 1 : 0;
+      repeated += p.batch > 1 && (p.batch_stride_scale_a == 0) != (p.batch_stride_scale_b == 0) ? 1 : 0;
+      gaps += p.batch > 1 && p.batch_stride_scale_a > scale_runs_a(p).runs * p.ld_scale_a ? 1 : 0;
+    }
+    for (const ScaleKind& kind : scale_kinds())
+      for (const auto exactness : {bench::Exactness::exact, bench::Exactness::bounded})
+        EXPECT_TRUE(kinds.contains({{kind.a, kind.b, kind.layout_a, kind.layout_b}, exactness}))
+            << name(kernel) << ", " << to_string(kind.a) << " and " << to_string(kind.b);
+    EXPECT_EQ(types.size(), 3u);
+    EXPECT_TRUE(rows.contains(1) && rows.contains(7) && rows.contains(63) && rows.contains(65) && rows.contains(127) && rows.contains(129));
+    EXPECT_TRUE(tails.contains(0) && tails.contains(16) && tails.contains(112) && tails.contains(1000 % 128)) << name(kernel);
+    EXPECT_TRUE(padded > 0 && repeated > 0 && gaps > 0) << name(kernel);
+    EXPECT_EQ(shared_out.contains({SchedulerKind::split_k, Reduction::separate}), meets_in_slices(kernel)) << name(kernel);
+    EXPECT_EQ(shared_out.contains({SchedulerKind::split_k, Reduction::cluster}), meets_in_cluster(kernel)) << name(kernel);
+    if (!resources(kernel).joins_pieces) continue;
+    EXPECT_GE(of_pieces.size(), 4u) << name(kernel);
+    for (const SchedulerKind kind : {SchedulerKind::split_k, SchedulerKind::stream_k, SchedulerKind::hybrid})
+      EXPECT_TRUE(shared_out.contains({kind, Reduction::workspace})) << name(kernel) << ", " << to_string(kind);
+  }
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "bench/device_random.hpp"
-
 namespace sluice::gpu_tests {
 namespace {
 
@@ -36,7 +34,22 @@ Extent extent_b(const GemmProblem& p) {
   return extent(rows ? p.k : p.n, rows ? p.n : p.k, p.ldb, p.batch, p.batch_stride_b);
 }
 
+Extent scale_extent(const ScaleRuns& runs, std::int64_t batch, std::int64_t stride) {
+  return extent(runs.runs, runs.length, runs.pitch, batch, stride);
+}
+
 }  // namespace
+
+// Where the elements and the scales of A or B lie.
+struct GemmHarness::OperandPlaces {
+  const char* name;
+  DataType type;
+  Extent elements;
+  std::int64_t span_elems;
+  int offset_elems;
+  Extent scales;
+  std::int64_t scale_span_elems;
+};
 
 Settings& settings() {
   static Settings all;
@@ -47,21 +60,35 @@ GemmHarness::GemmHarness() : check_(stream_), workspace_(settings().small ? kBuf
   if (const Status s = prepare_workspace(workspace_.data(), workspace_.size_bytes(), stream_); !s)
     throw bench::DeviceFailure(s.error().message);
   if (settings().small) return;
-  for (Memory* memory : {&a_, &b_, &c_, &d_, &bias_})
-    memory->buffer = bench::DeviceBuffer(memory == &bias_ ? kBufferBytes / 64 : kBufferBytes);
+  for (Memory* memory : {&a_.elements, &b_.elements, &c_, &d_}) memory->buffer = bench::DeviceBuffer(kBufferBytes);
+  for (Memory* memory : {&a_.scales, &b_.scales, &bias_}) memory->buffer = bench::DeviceBuffer(kBufferBytes / 64);
 }
 
-void GemmHarness::place_memory(Memory& memory, std::int64_t span_elems, int offset_elems, int element_bytes, const char* name) {
+void GemmHarness::place_memory(Memory& memory, std::int64_t span_elems, int offset_elems, int element_bytes, const std::string& name) {
   const std::size_t guard = settings().small ? 0 : kGuardBytes;
   const std::size_t offset = static_cast<std::size_t>(offset_elems * element_bytes);
   memory.region_bytes = 2 * guard + offset + static_cast<std::size_t>(span_elems * element_bytes);
   if (settings().small) memory.buffer = bench::DeviceBuffer(std::max<std::size_t>(memory.region_bytes, 1));
   if (memory.region_bytes > memory.buffer.size_bytes())
-    throw DeviceFailure(std::string("the case needs ") + std::to_string(memory.region_bytes) + " bytes for " + name + ", the tests have " +
+    throw DeviceFailure("the case needs " + std::to_string(memory.region_bytes) + " bytes for " + name + ", the tests have " +
                         std::to_string(memory.buffer.size_bytes()));
   memory.region = memory.buffer.data();
   memory.first = memory.region + guard + offset;
-  bench::check(cudaMemsetAsync(memory.region, bench::kPoisonByte, memory.region_bytes, stream_), std::string("poisoning ") + name);
+  bench::check(cudaMemsetAsync(memory.region, bench::kPoisonByte, memory.region_bytes, stream_), "poisoning " + name);
+}
+
+// What an operand is, numbers times scales, is of variance 1 or integer, whatever its type. Numbers of FP8 that have scales make use of all
+// their range.
+void GemmHarness::place_operand(Operand& operand, const OperandPlaces& places, Distribution distribution, std::uint64_t seed) {
+  constexpr int kScaleOffsetElems = 1;  // scales are aligned to no more than their size
+  const bool scaled = places.scale_span_elems > 0, exact = distribution == Distribution::small_integers;
+  const float spread = scaled && !exact ? bench::spread(places.type) : 1;
+  place_memory(operand.elements, places.span_elems, places.offset_elems, size_bytes(places.type), places.name);
+  bench::fill_random(operand.elements.first, places.type, places.elements, distribution, seed, stream_, spread);
+  if (!scaled) return;
+  place_memory(operand.scales, places.scale_span_elems, kScaleOffsetElems, sizeof(float), std::string("the scales of ") + places.name);
+  bench::fill_random(operand.scales.first, DataType::fp32, places.scales, exact ? Distribution::powers_of_two : Distribution::positive,
+                     seed + 10, stream_, 1 / spread);
 }
 
 PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
@@ -72,16 +99,18 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
   if (!made) throw DeviceFailure("no plan: " + made.error().message);
   PlacedCase placed{.plan = std::move(*made)};
   const GemmProblem& p = placed.plan.problem;
-  const int ab = size_bytes(p.type_a), d = size_bytes(p.type_d);
+  const int d = size_bytes(p.type_d);
   const Distribution distribution = distribution_of(c);
 
   if (!c.null_inputs) {
-    place_memory(a_, span_a(p), c.offset_a_elems, ab, "A");
-    place_memory(b_, span_b(p), c.offset_b_elems, ab, "B");
-    bench::fill_random(a_.first, p.type_a, extent_a(p), distribution, 1, stream_);
-    bench::fill_random(b_.first, p.type_b, extent_b(p), distribution, 2, stream_);
-    placed.arguments.a = a_.first;
-    placed.arguments.b = b_.first;
+    const Extent scales_a = scale_extent(scale_runs_a(p), p.batch, p.batch_stride_scale_a);
+    const Extent scales_b = scale_extent(scale_runs_b(p), p.batch, p.batch_stride_scale_b);
+    place_operand(a_, {"A", p.type_a, extent_a(p), span_a(p), c.offset_a_elems, scales_a, scale_elems_a(p)}, distribution, 1);
+    place_operand(b_, {"B", p.type_b, extent_b(p), span_b(p), c.offset_b_elems, scales_b, scale_elems_b(p)}, distribution, 2);
+    placed.arguments.a = a_.elements.first;
+    placed.arguments.b = b_.elements.first;
+    if (p.scaling_a != Scaling::none) placed.arguments.scale_a = reinterpret_cast<const float*>(a_.scales.first);
+    if (p.scaling_b != Scaling::none) placed.arguments.scale_b = reinterpret_cast<const float*>(b_.scales.first);
   }
   place_memory(d_, span_d(p), c.offset_d_elems, d, "D");
   placed.arguments.d = d_.first;
@@ -141,9 +170,11 @@ std::string GemmHarness::try_case(const KernelConfig& kernel, const GemmCase& c)
 std::string describe_failure(const GemmCase& c, const Plan& plan, const bench::CheckReport& report) {
   const GemmProblem& p = plan.problem;
   std::string text = c.what + ", " + describe(p) + ", ld " + std::to_string(p.lda) + " " + std::to_string(p.ldb) + " " +
-                     std::to_string(p.ldc) + " " + std::to_string(p.ldd) + ", alpha " + std::to_string(p.epilogue.alpha) + ", beta " +
-                     std::to_string(p.epilogue.beta) + ", grid " + std::to_string(plan.grid_ctas) + ", " + to_string(plan.scheduler.kind) +
-                     ", " + to_string(plan.scheduler.raster) + "\n  " + bench::describe_counts(report);
+                     std::to_string(p.ldc) + " " + std::to_string(p.ldd) + ", of scales (" + to_string(p.scale_layout_a) + ", " +
+                     to_string(p.scale_layout_b) + ") " + std::to_string(p.ld_scale_a) + " " + std::to_string(p.ld_scale_b) + ", alpha " +
+                     std::to_string(p.epilogue.alpha) + ", beta " + std::to_string(p.epilogue.beta) + ", grid " +
+                     std::to_string(plan.grid_ctas) + ", " + to_string(plan.scheduler.kind) + ", " + to_string(plan.scheduler.raster) +
+                     "\n  " + bench::describe_counts(report);
   for (int i = 0; i < std::min(report.listed, bench::kWrongListed); ++i) {
     const bench::WrongElement& e = report.first[i];
     text += "\n  D[" + std::to_string(e.batch) + "][" + std::to_string(e.row) + ", " + std::to_string(e.column) + "]: tile (" +

@@ -6,6 +6,7 @@
 
 #include "bench/device_check.hpp"
 #include "bench/device_memory.hpp"
+#include "bench/device_random.hpp"
 #include "gemm_case.hpp"
 #include "sluice/device.hpp"
 #include "sluice/run.hpp"
@@ -58,13 +59,20 @@ class GemmHarness {
     std::size_t region_bytes = 0;
     std::byte* first = nullptr;
   };
-  void place_memory(Memory& memory, std::int64_t span_elems, int offset_elems, int element_bytes, const char* name);
+  // A or B.
+  struct Operand {
+    Memory elements, scales;
+  };
+  struct OperandPlaces;
+  void place_memory(Memory& memory, std::int64_t span_elems, int offset_elems, int element_bytes, const std::string& name);
+  void place_operand(Operand& operand, const OperandPlaces& places, bench::Distribution distribution, std::uint64_t seed);
   void fill_c(const PlacedCase& placed, void* memory, const GemmCase& gemm_case);
 
   bench::DeviceStream stream_;
   bench::DeviceCheck check_;
   bench::DeviceBuffer workspace_;
-  Memory a_, b_, c_, d_, bias_;
+  Operand a_, b_;
+  Memory c_, d_, bias_;
   double worst_ratio_ = 0;
 };
 
