@@ -46,6 +46,7 @@ constexpr int consumer_warpgroups(const KernelConfig& c) {
 // Warpgroup 0 loads, and its last warp works out the tiles. The tensor memory accelerator needs one thread for each operand; ordinary loads
 // are shared by all the other warps.
 inline constexpr int kWarpsPerWarpgroup = 4;
+inline constexpr int kScaleWarp = 2;
 inline constexpr int kDispatcherWarp = 3;
 constexpr int producing_warps(const KernelConfig& c) {
   return c.load == LoadPath::tma && !is_fp8(c.type_a) ? 2 : kDispatcherWarp;  // FP8: the third fetches scales

@@ -43,6 +43,8 @@ class GemmKernel {
     int item = unit();
     if (warp < kDispatcherWarp) {
       if (arch::elect_one()) make_ready(warp);
+      if constexpr (promotes(config))
+        if (warp == kScaleWarp) ScaleProducer<config>(params_.mainloop, ring_).fill_with_ones();
     } else if (warp == kDispatcherWarp && dealt_out()) {
       put_first(item);  // while the barriers are being made
     }
@@ -73,7 +75,7 @@ class GemmKernel {
   // The first warps each make some of the barriers, since each takes some 20 cycles.
   SLUICE_DEVICE void make_ready(int warp) const {
     if (warp == 0) {
-      ring_.init_full(params_.mainloop.scale_p.along_k || params_.mainloop.scale_q.along_k);
+      ring_.init_full();
     } else if (warp == 1) {
       ring_.init_empty();
       if (config.load == LoadPath::tma) {

@@ -35,8 +35,7 @@ class Pipeline {
       : shared_(shared), full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)), empty_(full_ + kLayout.stages) {}
 
   // By one thread each (lanes would take turns), before a fence and the barrier that lets the roles begin.
-  // `scales`: of FP8 operands come along with each stage, by a whole warp.
-  SLUICE_DEVICE void init_full(bool scales) const { init(full_, kLoadArrivals + (promotes(config) && scales ? 32 : 0), "full"); }
+  SLUICE_DEVICE void init_full() const { init(full_, kFullArrivals, "full"); }
   SLUICE_DEVICE void init_empty() const { init(empty_, kEmptyArrivals, "empty"); }
 
   SLUICE_DEVICE std::byte* stage_p(const Position& at) const { return shared_ + at.stage * kLayout.stage_bytes; }
@@ -60,11 +59,11 @@ class Pipeline {
   SLUICE_DEVICE void release(const Position& at) const {
     const int lane = arch::lane();
     if constexpr (promotes(config)) arch::sync_warp();  // all lanes have read their scales
-    if constexpr (cluster_size(config) > 1) {
-      if (promotes(config) && lane == arch::cta_in_cluster())
-        arch::barrier_arrive(&empty_[at.stage]);  // ordinary reads of the scales must be over
-      else if (lane < cluster_size(config))
-        arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], lane);
+    if constexpr (promotes(config) && cluster_size(config) > 1) {
+      // Ordinary reads of the scales must be over for this CTA, which alone writes them.
+      arch::barrier_arrive_in_lanes(&empty_[at.stage], lane, arch::cta_in_cluster(), cluster_size(config));
+    } else if constexpr (cluster_size(config) > 1) {
+      if (lane < cluster_size(config)) arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], lane);
     } else if (lane == 0) {
       arch::barrier_arrive(&empty_[at.stage]);
     }
@@ -79,7 +78,8 @@ class Pipeline {
     }
   }
 
-  static constexpr int kLoadArrivals = config.load == LoadPath::tma ? 2 : producing_warps(config) * 32;
+  static constexpr int kScaleArrivals = promotes(config) ? 32 : 0;  // a lane fetches its own
+  static constexpr int kFullArrivals = config.load == LoadPath::tma ? 2 + kScaleArrivals : producing_warps(config) * 32;
   static constexpr int kWarpgroupsPerStage = config.schedule == KernelSchedule::cooperative ? consumer_warpgroups(config) : 1;
   static constexpr int kEmptyArrivals = kWarpgroupsPerStage * kWarpsPerWarpgroup * cluster_size(config);
 

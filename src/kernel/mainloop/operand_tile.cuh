@@ -65,12 +65,9 @@ struct OperandTile {
   static constexpr int kBlockStepBytes = kBlockBytes;
 };
 
-// Whether the vectors of a tile of an FP8 operand have scales of more than one value over a block of K; else only the first has one in the
-// ring.
-template <KernelConfig config, Operand operand>
-SLUICE_DEVICE bool scales_differ(const ScaleParams& scales, const WorkTile& tile) {
-  const int first = OperandTile<config, operand>::first_vector(tile), last = first + OperandTile<config, operand>::kVectors - 1;
-  return scales.along_k && first >> scales.block_shift != last >> scales.block_shift;
-}
+// Q's vectors that have one scale wherever its tile begins, if blocks of 128 have one each. Such scales lie in the ring once for each
+// chunk.
+template <KernelConfig config>
+inline constexpr int kScaleChunk = largest_power_of_two_divisor(tile_q(config), kScaleBlockElems);
 
 }  // namespace sluice

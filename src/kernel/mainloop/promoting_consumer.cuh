@@ -33,24 +33,23 @@ class PromotingConsumer {
       issued();
       return;
     }
-    const Places places = scale_places(tile);
     Short even;
     if constexpr (kSets == 1) {
       SLUICE_NO_UNROLL
       for (int left = k_tiles; left > 0; --left) {
         SLUICE_UNROLL
         for (int unit = 0; unit < kUnits; ++unit) {
-          issue(even, at, unit, places);
+          issue(even, at, unit);
           if (unit == kUnits - 1 && left == 1) issued();
           arch::wgmma_wait<0>();
-          promote(sums, even, at, unit, places);
+          promote(sums, even, at, unit);
         }
       }
     } else {
       Short odd;
       Position behind = at;  // the stage of the unit that is promoted next
       const auto issue_next = [&](Short& d, int unit) {
-        issue(d, at, unit, places);
+        issue(d, at, unit);
         if (unit == kUnits - 1) at.advance();
       };
       int left = k_tiles * kUnits - 1;
@@ -59,38 +58,33 @@ class PromotingConsumer {
       for (; left >= 2; left -= 2) {
         issue_next(odd, kOdd);
         arch::wgmma_wait<1>();
-        promote(sums, even, behind, 0, places);
+        promote(sums, even, behind, 0);
         issue_next(even, 0);
         arch::wgmma_wait<1>();
-        promote(sums, odd, behind, kOdd, places);
+        promote(sums, odd, behind, kOdd);
       }
       if (left > 0) {
         issue_next(odd, kOdd);
         arch::wgmma_wait<1>();
-        promote(sums, even, behind, 0, places);
+        promote(sums, even, behind, 0);
         issued();
         arch::wgmma_wait<0>();
-        promote(sums, odd, behind, kOdd, places);
+        promote(sums, odd, behind, kOdd);
       } else {
         issued();
         arch::wgmma_wait<0>();
-        promote(sums, even, behind, 0, places);
+        promote(sums, even, behind, 0);
       }
     }
   }
 
  private:
-  // Where this thread finds its scales in a block's, in bytes.
-  struct Places {
-    std::uint32_t p;           // that of its first row among P's
-    std::uint32_t eight_rows;  // from there to the one eight rows further down
-    std::uint32_t row_block;   // and to the next 64 rows'
-    int q_differs;             // whether those of Q differ from column to column
-  };
-  // The accumulators of one unit, and the factors of rows r and r + 8: of Q's scale too, unless they differ.
+  static constexpr int kChunk = kScaleChunk<config>, kChunks = tile_q(config) / kChunk;
+  // The accumulators of one unit, and the scales of rows r and r + 8 and of Q's chunks.
   struct Short {
     float values[Sums::kPerBlock];
-    float factors[2];
+    float scales_p[2];
+    float scales_q[kChunks];
   };
   static constexpr int kUnits =
       scale_blocks_per_stage(config) * Sums::kBlocks;  // of a stage: unit u is rows u % kBlocks, block of K u / kBlocks
@@ -98,16 +92,6 @@ class PromotingConsumer {
   static constexpr int kMostRegisters = 200;
   static constexpr int kSets = (Sums::kBlocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
   static_assert(kUnits <= 2, "which rows and block an odd unit is must be known to the compiler");
-
-  // Worked out once a tile: arch::uniform() keeps the compiler from doing it over for each unit.
-  SLUICE_DEVICE Places scale_places(const WorkTile& tile) const {
-    const int p_differs = arch::uniform(scales_differ<config, Operand::p>(params_.scale_p, tile) ? 1 : 0);
-    const int q_differs = arch::uniform(scales_differ<config, Operand::q>(params_.scale_q, tile) ? 1 : 0);
-    return {.p = words(p_differs * (first_block_ * kWgmmaRows + arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4)),
-            .eight_rows = words(p_differs * 8),
-            .row_block = words(p_differs * kWgmmaRows),
-            .q_differs = q_differs};
-  }
 
   static SLUICE_DEVICE void clear(Sums& sums) {
     SLUICE_UNROLL
@@ -118,11 +102,16 @@ class PromotingConsumer {
   }
 
   // Starts the multiplication of a unit of the stage, and fetches its scales.
-  SLUICE_DEVICE void issue(Short& d, const Position& at, int unit, const Places& places) const {
+  SLUICE_DEVICE void issue(Short& d, const Position& at, int unit) const {
     constexpr int kSteps = kScaleBlockElems / arch::kWgmmaDepthBytes;
     constexpr DataType kTypeP = swapped(config) ? config.type_b : config.type_a, kTypeQ = swapped(config) ? config.type_a : config.type_b;
     const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
     if (unit == 0) ring_.wait_full(at);
+    const arch::SharedAddress scales = ring_.scales_p(at, block) + words(first_row() + rows * kWgmmaRows);
+    d.scales_p[0] = load(scales);
+    d.scales_p[1] = load(scales + words(8));
+    SLUICE_UNROLL
+    for (int chunk = 0; chunk < kChunks; ++chunk) d.scales_q[chunk] = load(ring_.scales_q(at, block) + words(chunk));
     arch::wgmma_fence();
     const std::uint64_t p = TileP::descriptor(ring_.stage_p(at) + first_block_ * TileP::kBlockStepBytes);
     const std::uint64_t q = TileQ::descriptor(ring_.stage_q(at));
@@ -137,28 +126,36 @@ class PromotingConsumer {
         arch::wgmma_8_bit<kTypeP, kTypeQ, true>(d.values, p_step, q_step);
     }
     arch::wgmma_commit();
-    const float q_factor = params_.scale_q.along_k && places.q_differs == 0 ? load(ring_.scales_q(at, block)) : 1.0f;
-    d.factors[0] = d.factors[1] = q_factor;
-    if (params_.scale_p.along_k) {
-      const arch::SharedAddress mine = ring_.scales_p(at, block) + places.p + (rows > 0 ? places.row_block : 0);
-      d.factors[0] *= load(mine);
-      d.factors[1] *= load(mine + places.eight_rows);
-    }
   }
 
   // Adds a unit's short sums, times their scales. Behind the last unit of a stage lets go of it, and `at` moves on.
-  SLUICE_DEVICE void promote(Sums& sums, Short& from, Position& at, int unit, const Places& places) const {
+  SLUICE_DEVICE void promote(Sums& sums, Short& from, Position& at, int unit) const {
     const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
     arch::pin_registers(from.values);  // until now they were the tensor cores'
-    if (places.q_differs != 0) multiply_by_column(from, ring_.scales_q(at, block));
+    arch::pin_registers(from.scales_p);
+    arch::pin_registers(from.scales_q);
+    if (by_column()) {
+      multiply_by_column(from, ring_.scales_q(at, block));
+      SLUICE_UNROLL
+      for (int chunk = 0; chunk < kChunks; ++chunk) from.scales_q[chunk] = 1.0f;
+    }
     if (unit == kUnits - 1) {
       ring_.release(at);
       at.advance();
     }
     SLUICE_UNROLL
-    for (int i = 0; i < Sums::kPerBlock; ++i)
-      sums.values[rows][i] = arch::fused_multiply_add(from.values[i], from.factors[i % 4 / 2], sums.values[rows][i]);
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+      const float low = from.scales_p[0] * from.scales_q[chunk], high = from.scales_p[1] * from.scales_q[chunk];
+      SLUICE_UNROLL
+      for (int i = 0; i < kChunk / 2; ++i) {
+        float& sum = sums.values[rows][chunk * (kChunk / 2) + i];
+        sum = arch::fused_multiply_add(from.values[chunk * (kChunk / 2) + i], i % 4 < 2 ? low : high, sum);
+      }
+    }
   }
+
+  // Whether each of Q's vectors has scales of its own.
+  SLUICE_DEVICE bool by_column() const { return params_.scale_q.along_k && params_.scale_q.block_shift == 0; }
 
   static SLUICE_DEVICE void multiply_by_column(Short& from, arch::SharedAddress scales_q) {
     const arch::SharedAddress mine = scales_q + words(arch::lane() % 4 * 2);
@@ -177,6 +174,9 @@ class PromotingConsumer {
     arch::load_shared(address, value);
     return value[0];
   }
+
+  // Of this thread, among P's.
+  SLUICE_DEVICE int first_row() const { return first_block_ * kWgmmaRows + arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4; }
 
   const MainloopParams& params_;
   const Ring& ring_;

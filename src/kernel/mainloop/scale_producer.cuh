@@ -20,8 +20,18 @@ class ScaleProducer {
 
   SLUICE_DEVICE bool constant() const { return false; }
 
+  // By the warp, before the barrier that lets the roles begin: operands whose scales do not follow K have ones for good.
+  SLUICE_DEVICE void fill_with_ones() const {
+    typename Ring::Position at;
+    for (int i = 0; i < Ring::kLayout.stages * scale_blocks_per_stage(config); ++i) {
+      const int block = i % scale_blocks_per_stage(config);
+      if (!params_.scale_p.along_k) fill<OperandTile<config, Operand::p>::kVectors>(ring_.scales_p(at, block));
+      if (!params_.scale_q.along_k) fill<OperandTile<config, Operand::q>::kVectors>(ring_.scales_q(at, block));
+      if (block == scale_blocks_per_stage(config) - 1) at.advance();
+    }
+  }
+
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool) const {
-    if (!params_.scale_p.along_k && !params_.scale_q.along_k) return;  // nobody waits for any
     constexpr int kBlocks = scale_blocks_per_stage(config);
     Words<Operand::p> p(params_.scale_p, tile, tile.k_begin * kBlocks);
     Words<Operand::q> q(params_.scale_q, tile, tile.k_begin * kBlocks);
@@ -40,20 +50,24 @@ class ScaleProducer {
   }
 
  private:
+  template <int vectors>
+  static SLUICE_DEVICE void fill(arch::SharedAddress scales) {
+    for (int i = arch::lane(); i < vectors; i += 32) arch::store_shared(scales + static_cast<std::uint32_t>(i) * sizeof(float), 1.0f);
+  }
+
   // The words of one operand's tile that a lane asks for: where those of the next block of K are.
   template <Operand operand>
   class Words {
    public:
     SLUICE_DEVICE Words(const ScaleParams& scales, const WorkTile& tile, int k_block)
-        : from_(scales.data + tile.group * scales.batch_stride + k_block * scales.k_stride),
-          step_(scales.k_stride),
-          count_(!scales.along_k                                ? 0
-                 : scales_differ<config, operand>(scales, tile) ? Tile::kVectors
-                                                                : 1),
-          inside_(scales.vectors - Tile::first_vector(tile)) {
-      const int first = Tile::first_vector(tile) + arch::lane();
+        : from_(scales.data + tile.group * scales.batch_stride + k_block * scales.k_stride), step_(scales.k_stride) {
+      const int vectors = operand == Operand::q && scales.block_shift > 0 ? kScaleChunk<config> : 1;  // of a word
+      const int first = Tile::first_vector(tile);
+      count_ = scales.along_k ? Tile::kVectors / vectors : 0;
+      inside_ = (scales.vectors - first + vectors - 1) / vectors;
       SLUICE_UNROLL
-      for (int i = 0; i < kPerLane; ++i) offsets_[i] = ((first + i * 32) >> scales.block_shift) * static_cast<int>(scales.vector_stride);
+      for (int i = 0; i < kPerLane; ++i)
+        offsets_[i] = ((first + (arch::lane() + i * 32) * vectors) >> scales.block_shift) * static_cast<int>(scales.vector_stride);
     }
     SLUICE_DEVICE void copy(arch::SharedAddress to, bool inside_k) {
       SLUICE_UNROLL
@@ -73,7 +87,7 @@ class ScaleProducer {
     std::int64_t step_;
     int offsets_[kPerLane];  // of a matrix's scales: 32 bits are enough (core/problem.cpp)
     int count_;              // words of the tile
-    int inside_;             // vectors of the tile that the operand has
+    int inside_;             // words that stand for vectors that the operand has
   };
 
   const MainloopParams& params_;
