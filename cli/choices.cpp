@@ -20,9 +20,18 @@ std::optional<LayoutPair> parse_layout_pair(std::string_view text) {
   return LayoutPair{*a, *b};
 }
 
-std::optional<DataType> parse_input_type(std::string_view text) {
-  const std::optional<DataType> type = parse_data_type(text);
-  return type == DataType::fp32 ? std::nullopt : type;
+std::optional<TypePair> parse_type_pair(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  const std::optional<DataType> a = parse_data_type(text.substr(0, comma));
+  const std::optional<DataType> b = comma == std::string_view::npos ? a : parse_data_type(text.substr(comma + 1));
+  if (!a || !b || a == DataType::fp32 || b == DataType::fp32) return std::nullopt;
+  return TypePair{*a, *b};
+}
+
+std::string words(DataType a, DataType b) {
+  std::string text = to_string(a);
+  if (a != b) text += std::string(",") + to_string(b);
+  return text;
 }
 
 std::string letters(Layout a, Layout b) { return {letter_of(a), letter_of(b)}; }

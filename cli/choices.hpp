@@ -11,7 +11,7 @@
 
 namespace sluice::cli {
 
-inline constexpr const char* kInputTypes = "bf16, fp16";
+inline constexpr const char* kInputTypes = "bf16, fp16, e4m3, e5m2, or those of A and B: e4m3,e5m2";
 inline constexpr const char* kOutputTypes = "bf16, fp16, fp32";
 inline constexpr const char* kActivations = "none, relu, gelu_tanh, silu";
 inline constexpr const char* kBiases = "none, per_row, per_column";
@@ -23,6 +23,8 @@ inline constexpr const char* kDeterminisms = "fast, deterministic, batch-invaria
 inline constexpr const char* kBackends = "cuda, emulator, reference";
 inline constexpr const char* kAsynchronies = "random, eager, lazy, mixed";
 inline constexpr const char* kRasters = "along-m, along-n";
+inline constexpr const char* kScalings = "none, tensor, vector, 1x128, 128x128";
+inline constexpr const char* kScaleLayouts = "row-major, column-major";
 inline constexpr const char* kLayouts = "rc, rr, cc, cr (A's letter, then B's: r row-major, c column-major)";
 
 struct LayoutPair {
@@ -31,8 +33,16 @@ struct LayoutPair {
 };
 
 std::optional<LayoutPair> parse_layout_pair(std::string_view text);
-std::optional<DataType> parse_input_type(std::string_view text);
 std::string letters(Layout a, Layout b);
+
+struct TypePair {
+  DataType a;
+  DataType b;
+};
+
+// "e4m3,e5m2", or one word for both.
+std::optional<TypePair> parse_type_pair(std::string_view text);
+std::string words(DataType a, DataType b);  // that parse_type_pair() reads
 
 // `text` as a value, or an error that lists the choices.
 template <class T>
@@ -51,5 +61,8 @@ Status choose_into(Target& target, const char* flag, const std::string& text, st
   target = *value;
   return Nothing{};
 }
+
+// FP8 operands are not the type of a result.
+constexpr DataType usual_result_type(DataType operands) { return is_fp8(operands) ? DataType::bf16 : operands; }
 
 }  // namespace sluice::cli

@@ -218,8 +218,12 @@ Outcome multiply_files(const GemmFlags& flags, const Session& session) {
 
 void add_file_options(CLI::App& command, GemmFlags& flags) {
   GemmFiles& files = flags.files;
-  command.add_option("A", files.a, "A, [m, k] or [batch, m, k], in bf16, float16, float32 or float64")->required();
-  command.add_option("B", files.b, "B, [k, n] or [batch, k, n]")->required();
+  command.add_option("A", files.a, "A, [m, k] or [batch, m, k], in bf16, float16, float32, float64, or FP8 as uint8");
+  command.add_option("B", files.b, "B, [k, n] or [batch, k, n]");
+  command.add_option("--m", files.m, "Without files: rows of a random A");
+  command.add_option("--n", files.n, "Without files: columns of a random B");
+  command.add_option("--k", files.k, "Without files: columns of a random A, rows of a random B");
+  command.add_option("--data-seed", files.data_seed, "Without files: draws the numbers (default: 0)");
   command.add_option("-C,--c", files.c, "C, [m, n] or [batch, m, n]; --beta is 1 unless given");
   command.add_option("--bias", files.bias, "Bias, one dimension");
   command.add_option("--bias-kind", files.bias_kind, "per_row (m elements) or per_column (n elements)")->capture_default_str();
@@ -228,7 +232,11 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
   command.add_flag("--transpose-b,--b-is-nk", files.b_is_transposed, "B's file holds [n, k]");
   command.add_flag("--bf16-as-uint16", files.bf16_as_uint16, "Files of uint16 hold the bits of bf16 numbers");
   command.add_option("--type", files.type, fmt::format("Multiply as {} (default: the 16-bit type of A or B, else bf16)", kInputTypes));
-  command.add_option("--out-type", files.out_type, fmt::format("Type of D: {} (default: as multiplied)", kOutputTypes));
+  command.add_option("--out-type", files.out_type, fmt::format("Type of D: {} (default: as multiplied, with FP8 bf16)", kOutputTypes));
+  add_scaling_flags(command, files.scales_a.scaling, files.scales_b.scaling,
+                    " (default: as the file of scales says, or none). Without such a file, scales are found from A's numbers");
+  command.add_option("--scale-a", files.scales_a.path, "FP8: the scales of A, [], [m], [m, k/128] or [m/128, k/128], in float32");
+  command.add_option("--scale-b", files.scales_b.path, "FP8: the scales of B, [], [n], [n, k/128] or [n/128, k/128]");
   add_epilogue_flags(command, files.epilogue);
 }
 

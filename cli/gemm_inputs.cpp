@@ -1,6 +1,9 @@
 #include "gemm_inputs.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <optional>
+#include <random>
 
 #include <fmt/core.h>
 
@@ -23,21 +26,73 @@ std::string extents(const Matrices& x) {
   return x.batched ? fmt::format("{} matrices of {} x {}", x.batch, x.rows, x.columns) : fmt::format("{} x {}", x.rows, x.columns);
 }
 
+// Normally distributed, from the seed.
+Matrices random_matrices(std::int64_t rows, std::int64_t columns, Layout layout, std::uint64_t seed) {
+  Matrices x{.type = NpyType::fp32, .rows = rows, .columns = columns, .layout = layout};
+  x.data.resize(static_cast<std::size_t>(rows * columns) * sizeof(float));
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  for (std::size_t at = 0; at < x.data.size(); at += sizeof(float)) {
+    const float value = normal(random);
+    std::memcpy(x.data.data() + at, &value, sizeof value);
+  }
+  return x;
+}
+
+struct Operands {
+  Matrices a, b;
+};
+
+Result<Operands> random_operands(const GemmFiles& files) {
+  for (const auto& [flag, extent] : {std::pair{"--m", files.m}, {"--n", files.n}, {"--k", files.k}})
+    if (extent <= 0)
+      return mismatch(
+          fmt::format("{} = {} must be above 0 where no files are given; pass A.npy and B.npy, or --m, --n and --k", flag, extent));
+  constexpr double kMostElements = 1e10;
+  if (static_cast<double>(std::max(files.m, files.n)) * static_cast<double>(files.k) > kMostElements)
+    return mismatch("--m, --n and --k make operands of more than 1e10 random numbers; pass smaller ones");
+  return Operands{random_matrices(files.m, files.k, Layout::row_major, 2 * files.data_seed),
+                  random_matrices(files.k, files.n, Layout::column_major, 2 * files.data_seed + 1)};
+}
+
+Result<Operands> read_operands(const GemmFiles& files) {
+  if (files.a.empty()) return random_operands(files);
+  if (files.b.empty()) return mismatch(fmt::format("{} has nothing to be multiplied with; pass B's file behind it", files.a));
+  if (files.m != 0 || files.n != 0 || files.k != 0)
+    return mismatch("--m, --n and --k are for random operands; leave them out, the files say");
+  Result<Matrices> a = read_matrices(files.a, files.a_is_transposed, files.bf16_as_uint16);
+  if (!a) return a.error();
+  Result<Matrices> b = read_matrices(files.b, files.b_is_transposed, files.bf16_as_uint16);
+  if (!b) return b.error();
+  return Operands{std::move(*a), std::move(*b)};
+}
+
+// FP8 numbers are operands alone.
+Status refuse_bytes(const std::string& path, NpyType type) {
+  if (type != NpyType::bytes) return Nothing{};
+  return Error{ErrorCode::bad_format, path + ": holds bytes; only A and B may be FP8: save numbers of another type"};
+}
+
+std::string line_about(const char* what, const std::string& path, const Matrices& x) {
+  return fmt::format("{:<4} {}: {} {}, {}", what, path.empty() ? "random" : path, extents(x), to_string(x.type),
+                     sluice::to_string(x.layout));
+}
+
 std::string line_about(const char* what, const std::string& path, const Matrices& x, DataType type) {
-  std::string line = fmt::format("{:<4} {}: {} {}, {}", what, path, extents(x), to_string(x.type), sluice::to_string(x.layout));
+  std::string line = line_about(what, path, x);
   if (x.rearranged) line += ", copied to another order";
   if (!same_type(x.type, type)) line += fmt::format(", converted to {}", sluice::to_string(type));
   return line;
 }
 
 std::vector<std::byte> convert_and_warn(std::vector<std::byte> data, NpyType from, DataType to, const char* what, GemmInputs& inputs) {
-  std::int64_t became_infinite = 0;
-  std::vector<std::byte> converted = convert(std::move(data), from, to, became_infinite);
-  if (became_infinite > 0)
-    inputs.warnings.push_back(fmt::format(
-        "{} too large for {} and became infinite; scale them, or pass another type",
-        became_infinite == 1 ? fmt::format("1 element of {} is", what) : fmt::format("{} elements of {} are", became_infinite, what),
-        sluice::to_string(to)));
+  std::int64_t too_large = 0;
+  std::vector<std::byte> converted = convert(std::move(data), from, to, too_large);
+  if (too_large > 0)
+    inputs.warnings.push_back(
+        fmt::format("{} too large for {} and became infinite; scale them, or pass another type",
+                    too_large == 1 ? fmt::format("1 element of {} is", what) : fmt::format("{} elements of {} are", too_large, what),
+                    sluice::to_string(to)));
   return converted;
 }
 
@@ -47,14 +102,23 @@ std::optional<DataType> multipliable(NpyType type) {
   return std::nullopt;
 }
 
-// A 16-bit input decides; wider ones are converted to it. Two that differ need the user's word.
-Result<DataType> type_of_inputs(const GemmFiles& files, NpyType type_a, NpyType type_b) {
-  if (!files.type.empty()) return choose("--type", files.type, &parse_input_type, kInputTypes);
+// A 16-bit input decides; wider ones are converted to it. Two that differ need the user's word, as do bytes.
+Result<TypePair> type_of_inputs(const GemmFiles& files, NpyType type_a, NpyType type_b) {
+  std::optional<TypePair> given;
+  if (Status s = choose_into(given, "--type", files.type, &parse_type_pair, kInputTypes); !s) return s.error();
+  if (given && is_fp8(given->a) != is_fp8(given->b))
+    return mismatch(fmt::format("--type {}: FP8 goes with FP8 alone; pass two of e4m3 and e5m2, or one type for both", files.type));
+  for (const auto& [path, type] : {std::pair{files.a, type_a}, {files.b, type_b}})
+    if (type == NpyType::bytes && !(given && is_fp8(given->a)))
+      return mismatch(
+          fmt::format("{} holds bytes; if those are FP8 numbers, pass --type e4m3 or --type e5m2 (A's and B's: e4m3,e5m2)", path));
+  if (given) return *given;
   const std::optional<DataType> a = multipliable(type_a), b = multipliable(type_b);
   if (a && b && *a != *b)
     return mismatch(fmt::format("{} holds {} and {} holds {}; pass --type {} or --type {} to convert one of them", files.a,
                                 to_string(type_a), files.b, to_string(type_b), sluice::to_string(*a), sluice::to_string(*b)));
-  return a ? *a : b.value_or(DataType::bf16);
+  const DataType type = a ? *a : b.value_or(DataType::bf16);
+  return TypePair{type, type};
 }
 
 // How many matrices the whole product has, where one matrix may stand for all.
@@ -88,6 +152,7 @@ Status read_c(const GemmFiles& files, GemmInputs& inputs) {
   }
   Result<Matrices> c = read_matrices(files.c, false, files.bf16_as_uint16);
   if (!c) return c.error();
+  if (Status s = refuse_bytes(files.c, c->type); !s) return s;
   if (c->rows != p.m || c->columns != p.n || (c->batch != 1 && c->batch != p.batch))
     return mismatch(fmt::format("C ({}) is {}; D has {} of {} x {}", files.c, extents(*c), p.batch, p.m, p.n));
   make_row_major(*c);
@@ -105,6 +170,7 @@ Status read_bias(const GemmFiles& files, GemmInputs& inputs) {
   if (*kind == Bias::none) return mismatch("--bias-kind none contradicts --bias; leave one of them out");
   Result<NpyArray> array = read_npy(files.bias, files.bf16_as_uint16);
   if (!array) return array.error();
+  if (Status s = refuse_bytes(files.bias, array->type); !s) return s;
   const bool per_row = *kind == Bias::per_row;
   const std::int64_t wanted = per_row ? p.m : p.n, other = per_row ? p.n : p.m;
   if (array->shape.size() != 1)
@@ -121,32 +187,66 @@ Status read_bias(const GemmFiles& files, GemmInputs& inputs) {
   return Nothing{};
 }
 
+// A and B as the problem's types, and what of the problem follows from how they lie.
+Status take_16_bit_operands(const GemmFiles& files, Operands& operands, GemmInputs& inputs) {
+  GemmProblem& p = inputs.problem;
+  for (const auto& [flag, wanted] : {std::pair{"a", &files.scales_a}, {"b", &files.scales_b}})
+    if (!wanted->path.empty() || (!wanted->scaling.empty() && wanted->scaling != "none"))
+      return mismatch(fmt::format("--{}-{} is for FP8 operands alone; pass --type e4m3, or use --alpha",
+                                  wanted->path.empty() ? "scaling" : "scale", flag));
+  p.layout_a = operands.a.layout;
+  p.layout_b = operands.b.layout;
+  inputs.lines = {line_about("A", files.a, operands.a, p.type_a), line_about("B", files.b, operands.b, p.type_b)};
+  inputs.a = convert_and_warn(std::move(operands.a.data), operands.a.type, p.type_a, "A", inputs);
+  inputs.b = convert_and_warn(std::move(operands.b.data), operands.b.type, p.type_b, "B", inputs);
+  return Nothing{};
+}
+
+Status take_fp8_operands(const GemmFiles& files, const Operands& operands, GemmInputs& inputs) {
+  GemmProblem& p = inputs.problem;
+  Result<Fp8Operand> a = to_fp8(operands.a, OperandName::a, p.type_a, files.scales_a, p.batch);
+  if (!a) return a.error();
+  Result<Fp8Operand> b = to_fp8(operands.b, OperandName::b, p.type_b, files.scales_b, p.batch);
+  if (!b) return b.error();
+  p.lda = a->leading, p.ldb = b->leading;
+  p.scaling_a = a->scaling, p.scaling_b = b->scaling;
+  p.scale_layout_a = a->scale_layout, p.scale_layout_b = b->scale_layout;
+  p.batch_stride_scale_a = a->batch_stride_scale, p.batch_stride_scale_b = b->batch_stride_scale;
+  inputs.lines = {line_about("A", files.a, operands.a) + a->how, line_about("B", files.b, operands.b) + b->how};
+  for (Fp8Operand* each : {&*a, &*b}) {
+    inputs.lines.insert(inputs.lines.end(), each->lines.begin(), each->lines.end());
+    inputs.warnings.insert(inputs.warnings.end(), each->warnings.begin(), each->warnings.end());
+  }
+  inputs.a = std::move(a->data);
+  inputs.b = std::move(b->data);
+  inputs.scale_a = std::move(a->scales);
+  inputs.scale_b = std::move(b->scales);
+  return Nothing{};
+}
+
 }  // namespace
 
 Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
-  Result<Matrices> a = read_matrices(files.a, files.a_is_transposed, files.bf16_as_uint16);
-  if (!a) return a.error();
-  Result<Matrices> b = read_matrices(files.b, files.b_is_transposed, files.bf16_as_uint16);
-  if (!b) return b.error();
-  if (Status s = check_inner(files, *a, *b); !s) return s.error();
-  const Result<std::int64_t> batch = common_batch(files, *a, *b);
+  Result<Operands> operands = read_operands(files);
+  if (!operands) return operands.error();
+  Matrices &a = operands->a, &b = operands->b;
+  if (Status s = check_inner(files, a, b); !s) return s.error();
+  const Result<std::int64_t> batch = common_batch(files, a, b);
   if (!batch) return batch.error();
-  const Result<DataType> type = type_of_inputs(files, a->type, b->type);
-  if (!type) return type.error();
+  const Result<TypePair> types = type_of_inputs(files, a.type, b.type);
+  if (!types) return types.error();
 
   GemmInputs inputs;
   GemmProblem& p = inputs.problem;
-  p = {.m = a->rows,
-       .n = b->columns,
-       .k = a->columns,
+  p = {.m = a.rows,
+       .n = b.columns,
+       .k = a.columns,
        .batch = *batch,
-       .type_a = *type,
-       .type_b = *type,
-       .type_d = *type,
-       .layout_a = a->layout,
-       .layout_b = b->layout,
-       .batch_stride_a = batch_stride(*a, *batch),
-       .batch_stride_b = batch_stride(*b, *batch)};
+       .type_a = types->a,
+       .type_b = types->b,
+       .type_d = usual_result_type(types->a),
+       .batch_stride_a = batch_stride(a, *batch),
+       .batch_stride_b = batch_stride(b, *batch)};
   if (Status s = choose_into(p.type_d, "--out-type", files.out_type, &parse_data_type, kOutputTypes); !s) return s.error();
   EpilogueFlags epilogue_flags = files.epilogue;
   if (!files.c.empty() && !epilogue_flags.beta) epilogue_flags.beta = 1.0f;
@@ -155,10 +255,9 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
   p.epilogue = *epilogue;
 
   inputs.shape_d = {p.m, p.n};
-  if (a->batched || b->batched) inputs.shape_d.insert(inputs.shape_d.begin(), p.batch);
-  inputs.lines = {line_about("A", files.a, *a, p.type_b), line_about("B", files.b, *b, p.type_b)};
-  inputs.a = convert_and_warn(std::move(a->data), a->type, p.type_a, "A", inputs);
-  inputs.b = convert_and_warn(std::move(b->data), b->type, p.type_b, "B", inputs);
+  if (a.batched || b.batched) inputs.shape_d.insert(inputs.shape_d.begin(), p.batch);
+  if (Status s = is_fp8(p.type_a) ? take_fp8_operands(files, *operands, inputs) : take_16_bit_operands(files, *operands, inputs); !s)
+    return s.error();
   if (Status s = read_c(files, inputs); !s) return s.error();
   if (Status s = read_bias(files, inputs); !s) return s.error();
 
@@ -171,6 +270,7 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
 Result<std::vector<std::byte>> read_result(const std::string& path, const GemmInputs& inputs, bool bf16_as_uint16) {
   Result<Matrices> d = read_matrices(path, false, bf16_as_uint16);
   if (!d) return d.error();
+  if (Status s = refuse_bytes(path, d->type); !s) return s.error();
   const GemmProblem& p = inputs.problem;
   if (d->rows != p.m || d->columns != p.n || d->batch != p.batch)
     return mismatch(fmt::format("D ({}) is {}; the product has {} of {} x {}", path, extents(*d), p.batch, p.m, p.n));

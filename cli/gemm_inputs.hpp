@@ -6,17 +6,21 @@
 #include <string>
 #include <vector>
 
+#include "fp8_operands.hpp"
 #include "planning.hpp"
 #include "sluice/problem.hpp"
 
 namespace sluice::cli {
 
 struct GemmFiles {
-  std::string a, b, c, bias;  // paths; c and bias may be empty
+  std::string a, b, c, bias;  // paths; c and bias may be empty, and a and b together: random numbers then
+  std::int64_t m = 0, n = 0, k = 0;
+  std::uint64_t data_seed = 0;
   bool a_is_transposed = false;
   bool b_is_transposed = false;
   bool bf16_as_uint16 = false;
   std::string type, out_type;  // empty: from the files
+  WantedScales scales_a, scales_b;
   std::string bias_kind = "per_column";
   EpilogueFlags epilogue;
 };
@@ -24,6 +28,7 @@ struct GemmFiles {
 struct GemmInputs {
   GemmProblem problem;  // validated
   std::vector<std::byte> a, b, c, bias;
+  std::vector<float> scale_a, scale_b;
   std::vector<std::int64_t> shape_d;
   std::vector<std::string> lines;     // what was read, one line a file
   std::vector<std::string> warnings;  // what the user may not have meant

@@ -124,15 +124,22 @@ GemmArguments arguments_of(const GemmInputs& inputs, std::vector<std::byte>& d) 
           .b = pointer(inputs.b),
           .c = pointer(inputs.c),
           .d = d.empty() ? nullptr : d.data(),
-          .bias = pointer(inputs.bias)};
+          .bias = pointer(inputs.bias),
+          .scale_a = inputs.scale_a.empty() ? nullptr : inputs.scale_a.data(),
+          .scale_b = inputs.scale_b.empty() ? nullptr : inputs.scale_b.data()};
 }
 
 Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, Backend backend, const WantedPlace& wanted) {
   GemmRun done{.d = std::vector<std::byte>(result_bytes(plan.problem), kPoison)};
   const GemmArguments arguments = arguments_of(inputs, done.d);
   if (backend == Backend::cuda) {
-    const OperandBytes bytes{
-        .a = inputs.a.size(), .b = inputs.b.size(), .c = inputs.c.size(), .d = done.d.size(), .bias = inputs.bias.size()};
+    const OperandBytes bytes{.a = inputs.a.size(),
+                             .b = inputs.b.size(),
+                             .c = inputs.c.size(),
+                             .d = done.d.size(),
+                             .bias = inputs.bias.size(),
+                             .scale_a = inputs.scale_a.size() * sizeof(float),
+                             .scale_b = inputs.scale_b.size() * sizeof(float)};
     const Result<GpuRun> gpu = run_on_gpu(plan, arguments, bytes);
     if (!gpu) return gpu.error();
     done.seconds = gpu->microseconds / 1e6;

@@ -95,13 +95,18 @@ Status select_gpu(int index) {
 }
 
 Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const OperandBytes& bytes) {
-  GpuMemory a, b, c, d, bias, workspace;
+  GpuMemory a, b, c, d, bias, scale_a, scale_b, workspace;
   struct Upload {
     GpuMemory& target;
     const void* host;
     std::size_t bytes;
   };
-  for (const Upload& upload : {Upload{a, host.a, bytes.a}, {b, host.b, bytes.b}, {c, host.c, bytes.c}, {bias, host.bias, bytes.bias}}) {
+  for (const Upload& upload : {Upload{a, host.a, bytes.a},
+                               {b, host.b, bytes.b},
+                               {c, host.c, bytes.c},
+                               {bias, host.bias, bytes.bias},
+                               {scale_a, host.scale_a, bytes.scale_a},
+                               {scale_b, host.scale_b, bytes.scale_b}}) {
     Result<GpuMemory> memory = copy_to_gpu(upload.host, upload.bytes);
     if (!memory) return memory.error();
     upload.target = std::move(*memory);
@@ -119,7 +124,13 @@ Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const Ope
 
   const Result<Timing> timing = make_timing();
   if (!timing) return timing.error();
-  const GemmArguments arguments{.a = a.get(), .b = b.get(), .c = c.get(), .d = d.get(), .bias = bias.get()};
+  const GemmArguments arguments{.a = a.get(),
+                                .b = b.get(),
+                                .c = c.get(),
+                                .d = d.get(),
+                                .bias = bias.get(),
+                                .scale_a = static_cast<const float*>(scale_a.get()),
+                                .scale_b = static_cast<const float*>(scale_b.get())};
   const Result<float> first_ms = time_launches(plan, arguments, workspace.get(), *timing, 1);  // loads the kernel
   if (!first_ms) return first_ms.error();
   const Result<float> second_ms = time_launches(plan, arguments, workspace.get(), *timing, 1);

@@ -13,19 +13,19 @@ struct ListFlags {
 };
 
 struct Filter {
-  std::optional<DataType> type;
+  std::optional<TypePair> types;
   std::optional<LayoutPair> layouts;
   std::optional<KernelSchedule> schedule;
 
   bool passes(const KernelConfig& kernel) const {
-    return (!type || kernel.type_a == *type) && (!schedule || kernel.schedule == *schedule) &&
+    return (!types || (kernel.type_a == types->a && kernel.type_b == types->b)) && (!schedule || kernel.schedule == *schedule) &&
            (!layouts || (kernel.layout_a == layouts->a && kernel.layout_b == layouts->b));
   }
 };
 
 Result<Filter> to_filter(const ListFlags& flags) {
   Filter filter;
-  if (Status s = choose_into(filter.type, "--type", flags.type, &parse_input_type, kInputTypes); !s) return s.error();
+  if (Status s = choose_into(filter.types, "--type", flags.type, &parse_type_pair, kInputTypes); !s) return s.error();
   if (Status s = choose_into(filter.layouts, "--layout", flags.layout, &parse_layout_pair, kLayouts); !s) return s.error();
   if (Status s = choose_into(filter.schedule, "--schedule", flags.schedule, &parse_kernel_schedule, kSchedules); !s) return s.error();
   return filter;
@@ -34,7 +34,7 @@ Result<Filter> to_filter(const ListFlags& flags) {
 Json to_entry(const KernelConfig& kernel) {
   const KernelResources cta = resources(kernel);
   return {{"name", name(kernel)},
-          {"type", to_string(kernel.type_a)},
+          {"type", words(kernel.type_a, kernel.type_b)},
           {"layout", letters(kernel.layout_a, kernel.layout_b)},
           {"schedule", to_string(kernel.schedule)},
           {"order", to_string(kernel.order)},
@@ -59,12 +59,12 @@ Outcome show_kernels(const ListFlags& flags, const Session& session) {
     print_json({{"kernels", kernels}});
     return 0;
   }
-  fmt::print("{:<40} {:<5} {:<6} {:<11} {:>13} {:>7} {:>6} {:>10} {:>7}  {:<12} {}\n", "kernel", "type", "layout", "schedule", "tile",
+  fmt::print("{:<40} {:<9} {:<6} {:<11} {:>13} {:>7} {:>6} {:>10} {:>7}  {:<12} {}\n", "kernel", "type", "layout", "schedule", "tile",
              "cluster", "stages", "shared B", "threads", "wgmma rows", "loads by");
   for (const KernelConfig& kernel : kernel_list()) {
     if (!filter->passes(kernel)) continue;
     const KernelResources cta = resources(kernel);
-    fmt::print("{:<40} {:<5} {:<6} {:<11} {:>13} {:>7} {:>6} {:>10} {:>7}  {:<12} {}\n", name(kernel), to_string(kernel.type_a),
+    fmt::print("{:<40} {:<9} {:<6} {:<11} {:>13} {:>7} {:>6} {:>10} {:>7}  {:<12} {}\n", name(kernel), words(kernel.type_a, kernel.type_b),
                letters(kernel.layout_a, kernel.layout_b), to_string(kernel.schedule),
                fmt::format("{}x{}x{}", kernel.tile_m, kernel.tile_n, kernel.tile_k),
                fmt::format("{}x{}", kernel.cluster_m, kernel.cluster_n), cta.stages, cta.shared_memory_bytes, cta.threads,

@@ -20,7 +20,7 @@ constexpr std::size_t kPrefixBytes1 = 10;  // magic, version, 2 bytes of header 
 constexpr std::size_t kPrefixBytes2 = 12;  // magic, version, 4 bytes of header length
 constexpr std::size_t kAlignmentBytes = 64;
 constexpr std::uint32_t kLongestHeaderBytes = 1 << 20;
-constexpr const char* kReadable = "bf16 ('<V2' as ml_dtypes writes it), float16, float32 and float64";
+constexpr const char* kReadable = "bf16 ('<V2' as ml_dtypes writes it), float16, float32, float64, and FP8 as uint8";
 
 Error bad(const std::string& path, const std::string& message) { return {ErrorCode::bad_format, path + ": " + message}; }
 
@@ -30,6 +30,7 @@ Result<NpyType> type_of(const NpyHeader& header, bool bf16_as_uint16) {
   if (!header.descr_is_string)
     return bad_type(fmt::format("holds records of type {}; readable are {}: save one field by itself", descr, kReadable));
   if (descr == "<V2" || descr == "|V2" || descr == "V2" || descr == "bfloat16") return NpyType::bf16;
+  if (descr == "|u1" || descr == "<V1" || descr == "|V1" || descr == "u1") return NpyType::bytes;
   if (descr == "<f2") return NpyType::fp16;
   if (descr == "<f4") return NpyType::fp32;
   if (descr == "<f8") return NpyType::fp64;
@@ -98,6 +99,9 @@ const char* descr_of(DataType type) {
       return "<V2";
     case DataType::fp16:
       return "<f2";
+    case DataType::e4m3:
+    case DataType::e5m2:
+      return "|u1";
     case DataType::fp32:
       break;
   }
@@ -114,13 +118,28 @@ const char* to_string(NpyType type) {
       return "fp16";
     case NpyType::fp32:
       return "fp32";
+    case NpyType::bytes:
+      return "bytes";
     case NpyType::fp64:
       break;
   }
   return "fp64";
 }
 
-int size_bytes(NpyType type) { return type == NpyType::fp64 ? 8 : type == NpyType::fp32 ? 4 : 2; }
+int size_bytes(NpyType type) {
+  switch (type) {
+    case NpyType::bytes:
+      return 1;
+    case NpyType::bf16:
+    case NpyType::fp16:
+      return 2;
+    case NpyType::fp32:
+      return 4;
+    case NpyType::fp64:
+      break;
+  }
+  return 8;
+}
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   return shape.size() == 1 ? fmt::format("({},)", shape[0]) : fmt::format("({})", fmt::join(shape, ", "));

@@ -11,7 +11,8 @@
 
 namespace sluice::cli {
 
-enum class NpyType { bf16, fp16, fp32, fp64 };
+// bytes: FP8 numbers, of which type only the user knows.
+enum class NpyType { bf16, fp16, fp32, fp64, bytes };
 
 const char* to_string(NpyType type);
 int size_bytes(NpyType type);
@@ -25,6 +26,7 @@ struct NpyArray {
 
 std::string shape_text(const std::vector<std::int64_t>& shape);  // "(2, 3)"
 
+// numpy has no FP8. Its bits are kept in uint8, or as '|V1' by ml_dtypes: both read as bytes.
 // numpy has no bf16. ml_dtypes (JAX, and PyTorch by way of it) writes it as '<V2', which reads as bf16 here. Others keep its bits in
 // uint16, which could be anything: they must say so with `bf16_as_uint16`.
 Result<NpyArray> read_npy(const std::string& path, bool bf16_as_uint16);

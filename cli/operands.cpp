@@ -27,32 +27,6 @@ float round_to_odd(double value) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(toward_zero) | 1u);
 }
 
-double load_element(const std::byte* from, NpyType type) {
-  switch (type) {
-    case NpyType::bf16:
-      return from_bf16_bits(load<std::uint16_t>(from));
-    case NpyType::fp16:
-      return from_fp16_bits(load<std::uint16_t>(from));
-    case NpyType::fp32:
-      return load<float>(from);
-    case NpyType::fp64:
-      break;
-  }
-  return load<double>(from);
-}
-
-// Returns whether the stored value is infinite.
-bool store_element(std::byte* to, DataType type, double value) {
-  if (type == DataType::fp32) {
-    const float rounded = static_cast<float>(value);
-    std::memcpy(to, &rounded, sizeof rounded);
-    return std::isinf(rounded);
-  }
-  const std::uint16_t bits = type == DataType::bf16 ? to_bf16_bits(round_to_odd(value)) : to_fp16_bits(round_to_odd(value));
-  std::memcpy(to, &bits, sizeof bits);
-  return std::isinf(type == DataType::bf16 ? from_bf16_bits(bits) : from_fp16_bits(bits));
-}
-
 // From Fortran order, where the batch varies fastest, to matrices one after another, each column-major.
 std::vector<std::byte> gather_fortran_batch(const Matrices& matrices, int element_bytes) {
   std::vector<std::byte> gathered(matrices.data.size());
@@ -65,6 +39,46 @@ std::vector<std::byte> gather_fortran_batch(const Matrices& matrices, int elemen
 }
 
 }  // namespace
+
+double load_element(const std::byte* from, NpyType type) {
+  switch (type) {
+    case NpyType::bf16:
+      return from_bf16_bits(load<std::uint16_t>(from));
+    case NpyType::fp16:
+      return from_fp16_bits(load<std::uint16_t>(from));
+    case NpyType::fp32:
+      return load<float>(from);
+    case NpyType::fp64:
+    case NpyType::bytes:
+      break;
+  }
+  return load<double>(from);
+}
+
+bool store_element(std::byte* to, DataType type, double value) {
+  bool too_large = false;
+  switch (type) {
+    case DataType::fp32: {
+      const float rounded = static_cast<float>(value);
+      std::memcpy(to, &rounded, sizeof rounded);
+      too_large = std::isinf(rounded);
+      break;
+    }
+    case DataType::bf16:
+    case DataType::fp16: {
+      const std::uint16_t bits = type == DataType::bf16 ? to_bf16_bits(round_to_odd(value)) : to_fp16_bits(round_to_odd(value));
+      std::memcpy(to, &bits, sizeof bits);
+      too_large = std::isinf(type == DataType::bf16 ? from_bf16_bits(bits) : from_fp16_bits(bits));
+      break;
+    }
+    case DataType::e4m3:
+    case DataType::e5m2:
+      *to = std::byte{type == DataType::e4m3 ? to_e4m3_bits(round_to_odd(value)) : to_e5m2_bits(round_to_odd(value))};
+      too_large = std::abs(value) > largest_fp8(type);
+      break;
+  }
+  return too_large && (std::isfinite(value) || is_fp8(type));
+}
 
 Result<Matrices> to_matrices(NpyArray array, const std::string& path, bool file_holds_transpose) {
   const std::size_t rank = array.shape.size();
@@ -104,21 +118,21 @@ void make_row_major(Matrices& matrices) {
   matrices.rearranged = true;
 }
 
-std::vector<std::byte> convert(std::vector<std::byte> data, NpyType from, DataType to, std::int64_t& became_infinite) {
+std::vector<std::byte> convert(std::vector<std::byte> data, NpyType from, DataType to, std::int64_t& too_large) {
   if (same_type(from, to)) return data;
   const std::size_t from_bytes = static_cast<std::size_t>(size_bytes(from)), to_bytes = static_cast<std::size_t>(sluice::size_bytes(to));
   const std::size_t count = data.size() / from_bytes;
   std::vector<std::byte> converted(count * to_bytes);
   for (std::size_t i = 0; i < count; ++i) {
     const double value = load_element(data.data() + i * from_bytes, from);
-    if (store_element(converted.data() + i * to_bytes, to, value) && std::isfinite(value)) ++became_infinite;
+    if (store_element(converted.data() + i * to_bytes, to, value)) ++too_large;
   }
   return converted;
 }
 
 bool same_type(NpyType file, DataType type) {
   return (file == NpyType::bf16 && type == DataType::bf16) || (file == NpyType::fp16 && type == DataType::fp16) ||
-         (file == NpyType::fp32 && type == DataType::fp32);
+         (file == NpyType::fp32 && type == DataType::fp32) || (file == NpyType::bytes && is_fp8(type));
 }
 
 }  // namespace sluice::cli

@@ -30,9 +30,17 @@ Result<Matrices> to_matrices(NpyArray array, const std::string& path, bool file_
 // Copies if the layout is not row-major yet.
 void make_row_major(Matrices& matrices);
 
-// The elements as `to`, each rounded once, to nearest even. `became_infinite` counts finite elements that `to` cannot hold.
-std::vector<std::byte> convert(std::vector<std::byte> data, NpyType from, DataType to, std::int64_t& became_infinite);
+// One element as a double, and back: rounded once, to nearest even. store_element() returns whether the value was too large: a
+// finite one becomes infinite, and with an FP8 type all become its largest finite number. Bytes are no elements: only the user knows their
+// type.
+double load_element(const std::byte* from, NpyType type);
+bool store_element(std::byte* to, DataType type, double value);
+
+// The elements as `to`. `too_large` counts finite elements that `to` cannot hold.
+std::vector<std::byte> convert(std::vector<std::byte> data, NpyType from, DataType to, std::int64_t& too_large);
 
 bool same_type(NpyType file, DataType type);
+
+constexpr double largest_fp8(DataType type) { return type == DataType::e4m3 ? 448 : 57344; }
 
 }  // namespace sluice::cli

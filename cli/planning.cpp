@@ -108,13 +108,42 @@ void add_constant_flag(CLI::App& command, std::string& constant) {
       ->check(CLI::IsMember({"a", "b", "ab", "none"}));
 }
 
+void add_scaling_flags(CLI::App& command, std::string& scaling_a, std::string& scaling_b, const char* more) {
+  command.add_option("--scaling-a", scaling_a, fmt::format("FP8: what a scale of A is for: {}{}", kScalings, more));
+  command.add_option("--scaling-b", scaling_b, "The same of B");
+}
+
+namespace {
+
+void add_scale_flags(CLI::App& command, ScaleFlags& flags) {
+  add_scaling_flags(command, flags.scaling_a, flags.scaling_b, "");
+  command.add_option("--scale-layout-a", flags.layout_a,
+                     fmt::format("FP8: how A's scales lie, a row of them for each vector or block: {}", kScaleLayouts));
+  command.add_option("--scale-layout-b", flags.layout_b, "The same of B");
+  command.add_option("--ld-scale-a", flags.ld_a, "FP8: leading dimension of A's scales in elements (default: dense)");
+  command.add_option("--ld-scale-b", flags.ld_b, "The same of B");
+}
+
+Status read_scale_flags(const ScaleFlags& flags, GemmProblem& problem) {
+  if (Status s = choose_into(problem.scaling_a, "--scaling-a", flags.scaling_a, &parse_scaling, kScalings); !s) return s;
+  if (Status s = choose_into(problem.scaling_b, "--scaling-b", flags.scaling_b, &parse_scaling, kScalings); !s) return s;
+  if (Status s = choose_into(problem.scale_layout_a, "--scale-layout-a", flags.layout_a, &parse_layout, kScaleLayouts); !s) return s;
+  if (Status s = choose_into(problem.scale_layout_b, "--scale-layout-b", flags.layout_b, &parse_layout, kScaleLayouts); !s) return s;
+  problem.ld_scale_a = flags.ld_a;
+  problem.ld_scale_b = flags.ld_b;
+  return Nothing{};
+}
+
+}  // namespace
+
 void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
   command.add_option("--m", flags.m, "Rows of A and D")->required(required);
   command.add_option("--n", flags.n, "Columns of B and D")->required(required);
   command.add_option("--k", flags.k, "Columns of A, rows of B")->required(required);
   command.add_option("--batch", flags.batch, "Matrices in the batch")->capture_default_str();
   command.add_option("--type", flags.type, fmt::format("Type of A and B: {}", kInputTypes))->capture_default_str();
-  command.add_option("--out-type", flags.out_type, fmt::format("Type of C, D and bias: {} (default: as A and B)", kOutputTypes));
+  command.add_option("--out-type", flags.out_type,
+                     fmt::format("Type of C, D and bias: {} (default: as A and B, with FP8 bf16)", kOutputTypes));
   command.add_option("--layout", flags.layout, fmt::format("Layouts of A and B: {}", kLayouts))->capture_default_str();
   command.add_option("--lda", flags.lda, "Leading dimension of A in elements (default: dense)");
   command.add_option("--ldb", flags.ldb, "Leading dimension of B in elements (default: dense)");
@@ -124,14 +153,18 @@ void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
   command.add_option("--alignment-b", flags.alignment_b, "Alignment of the pointer to B in bytes")->capture_default_str();
   command.add_option("--alignment-d", flags.alignment_d, "Alignment of the pointers to C, D and bias in bytes")->capture_default_str();
   add_constant_flag(command, flags.constant);
+  add_scale_flags(command, flags.scales);
   command.add_option("--bias", flags.bias, fmt::format("Bias: {}", kBiases))->capture_default_str();
   add_epilogue_flags(command, flags.epilogue);
 }
 
 Result<GemmProblem> to_problem(const ProblemFlags& flags) {
   GemmProblem problem{.m = flags.m, .n = flags.n, .k = flags.k, .batch = flags.batch};
-  if (Status s = choose_into(problem.type_a, "--type", flags.type, &parse_input_type, kInputTypes); !s) return s.error();
-  problem.type_d = problem.type_a;
+  const Result<TypePair> types = choose("--type", flags.type, &parse_type_pair, kInputTypes);
+  if (!types) return types.error();
+  problem.type_a = types->a;
+  problem.type_b = types->b;
+  problem.type_d = usual_result_type(problem.type_a);
   if (Status s = choose_into(problem.type_d, "--out-type", flags.out_type, &parse_data_type, kOutputTypes); !s) return s.error();
   const Result<LayoutPair> layouts = choose("--layout", flags.layout, &parse_layout_pair, kLayouts);
   if (!layouts) return layouts.error();
@@ -144,6 +177,7 @@ Result<GemmProblem> to_problem(const ProblemFlags& flags) {
   problem.alignment_a_bytes = flags.alignment_a;
   problem.alignment_b_bytes = flags.alignment_b;
   problem.alignment_d_bytes = flags.alignment_d;
+  if (Status s = read_scale_flags(flags.scales, problem); !s) return s.error();
   problem.constant_a = flags.constant.find('a') == 0;
   problem.constant_b = flags.constant == "b" || flags.constant == "ab";
   const Result<Bias> bias = choose("--bias", flags.bias, &parse_bias, kBiases);

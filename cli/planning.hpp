@@ -38,16 +38,26 @@ struct EpilogueFlags {
 void add_epilogue_flags(CLI::App& command, EpilogueFlags& flags);
 Result<Epilogue> to_epilogue(const EpilogueFlags& flags, Bias bias);
 
+// Of FP8 operands.
+struct ScaleFlags {
+  std::string scaling_a = "none", scaling_b = "none";
+  std::string layout_a = "row-major", layout_b = "row-major";
+  std::int64_t ld_a = kPacked, ld_b = kPacked;
+};
+
 struct ProblemFlags {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   std::string type = "bf16", out_type, layout = "rc", bias = "none";
   std::int64_t lda = kPacked, ldb = kPacked, ldc = kPacked, ldd = kPacked;
   int alignment_a = 16, alignment_b = 16, alignment_d = 16;
   std::string constant = "none";
+  ScaleFlags scales;
   EpilogueFlags epilogue;
 };
 // --constant: "a", "b", "ab" or "none".
 void add_constant_flag(CLI::App& command, std::string& constant);
+// --scaling-a and --scaling-b, which `gemm` has as well.
+void add_scaling_flags(CLI::App& command, std::string& scaling_a, std::string& scaling_b, const char* more);
 // `required`: whether --m, --n and --k must be there (not when the problem may come from a file).
 void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required);
 Result<GemmProblem> to_problem(const ProblemFlags& flags);

@@ -122,10 +122,11 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
     return Error{ErrorCode::invalid_argument, (c.reserved != 0 ? "reserved = " : "reserved2 = ") +
                                                   std::to_string(c.reserved != 0 ? c.reserved : c.reserved2) +
                                                   " of a sluice_problem must be 0; call sluice_problem_init"};
+  const bool knows_type_b = given.struct_size > offsetof(sluice_problem, type_b);  // older callers had one type for both
   GemmProblem p{.m = c.m, .n = c.n, .k = c.k, .batch = c.batch};
   Enumerators enums;
   enums.read("type_a", "sluice_data_type", c.type_a, SLUICE_E5M2, p.type_a);
-  enums.read("type_b", "sluice_data_type", c.type_b, SLUICE_E5M2, p.type_b);
+  enums.read("type_b", "sluice_data_type", knows_type_b ? c.type_b : c.type_a, SLUICE_E5M2, p.type_b);
   enums.read("type_d", "sluice_data_type", c.type_d, SLUICE_E5M2, p.type_d);
   enums.read("layout_a", "sluice_layout", c.layout_a, SLUICE_COLUMN_MAJOR, p.layout_a);
   enums.read("layout_b", "sluice_layout", c.layout_b, SLUICE_COLUMN_MAJOR, p.layout_b);

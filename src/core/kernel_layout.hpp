@@ -63,7 +63,8 @@ constexpr int blocks_per_warpgroup(const KernelConfig& c) {
 constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per_warpgroup(c) * tile_q(c) / 2; }
 
 // Whether the kernel can compute tiles in pieces: bringing them together takes registers that the largest accumulators do not leave.
-constexpr bool joins_pieces(const KernelConfig& c) { return accumulators_per_thread(c) <= 160; }
+// (FP8: nor do short sums beside them.)
+constexpr bool joins_pieces(const KernelConfig& c) { return accumulators_per_thread(c) <= (is_fp8(c.type_a) ? 96 : 160); }
 
 constexpr int largest_power_of_two_divisor(int value, int limit) {
   int width = limit;

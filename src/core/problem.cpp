@@ -35,7 +35,8 @@ Status resolve_strides(const MatrixShape& shape, std::int64_t batch, std::int64_
   const std::string ld = std::string("ld") + shape.name;
   const std::string bs = std::string("batch_stride_") + shape.name;
   const std::int64_t shortest = shape.columns > 0 ? shape.columns : 1;
-  if (leading == kPacked) leading = shortest;
+  // Without columns a row has no end to start behind: whatever suits the element type will do.
+  if (leading == kPacked) leading = shape.columns <= 0 && shape.element_bytes == 1 ? kMostAlignmentBytes : shortest;
   if (leading < shortest)
     return invalid(ld + " = " + text(leading) + " is shorter than the " + text(shortest) + " contiguous elements of a row or column of " +
                    shape.name + "; pass at least that, or kPacked");

@@ -215,12 +215,12 @@ class GemmKernel {
       };
       if constexpr (promotes(config)) {
         PromotingConsumer<config>(params_.mainloop, ring_, first_block).multiply(sums, at, ahead, issued);
-        ScaleSums<config>::apply(sums, params_.mainloop, ahead, first_block);
       } else {
         WgmmaConsumer<config>::multiply(sums, ring_, at, first_block, k_tiles, issued);
       }
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
+      if constexpr (promotes(config)) ScaleSums<config>::apply(sums, params_.mainloop, tile, first_block);
       Pieces::finish(params_, shared_, sums, tile, warpgroup, output);
       at.stage = arch::uniform(at.stage);  // else the main loop moves each descriptor from a register of every lane to one of the warp
     }

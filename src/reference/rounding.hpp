@@ -22,6 +22,8 @@ constexpr FloatFormat format_of(DataType type) {
     case DataType::fp16:
       return {11, -14, 15};
     case DataType::fp32:
+    case DataType::e4m3:  // never results
+    case DataType::e5m2:
       break;
   }
   return {24, -126, 127};

@@ -14,6 +14,7 @@
 
 #include "core/check_arguments.hpp"
 #include "core/check_plan.hpp"
+#include "core/scale_layout.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
 #include "scheduler/items.hpp"
@@ -21,40 +22,67 @@
 namespace sluice {
 namespace {
 
-// A matrix of 16-bit elements, seen with its strides: element (row, column) lies at row * row_stride + column * column_stride.
+// A matrix seen with its strides: element (row, column) is number first + row * row_stride + column * column_stride of those at `base`.
 struct MatrixView {
-  const std::uint16_t* elements = nullptr;
+  const void* base = nullptr;
+  std::int64_t first = 0;
   std::int64_t row_stride = 0;
   std::int64_t column_stride = 0;
 
   MatrixView at(std::int64_t row, std::int64_t column) const {
-    return {elements + row * row_stride + column * column_stride, row_stride, column_stride};
+    return {base, first + row * row_stride + column * column_stride, row_stride, column_stride};
   }
 };
 
 MatrixView matrix(const void* base, Layout layout, std::int64_t leading, std::int64_t batch_offset) {
   const bool rows = layout == Layout::row_major;
-  return {static_cast<const std::uint16_t*>(base) + batch_offset, rows ? leading : 1, rows ? 1 : leading};
+  return {base, batch_offset, rows ? leading : 1, rows ? 1 : leading};
 }
 
 // A block of a matrix as dense fp32 rows of `pitch` elements. The unit stride is spelt out where there is one: it can be vectorised.
-template <class Convert>
+template <class Bits, class Convert>
 void pack(const MatrixView& from, std::int64_t rows, std::int64_t columns, float* to, std::int64_t pitch, Convert convert) {
+  const Bits* const elements = static_cast<const Bits*>(from.base) + from.first;
   if (from.column_stride == 1) {
     for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t c = 0; c < columns; ++c) to[r * pitch + c] = convert(from.elements[r * from.row_stride + c]);
+      for (std::int64_t c = 0; c < columns; ++c) to[r * pitch + c] = convert(elements[r * from.row_stride + c]);
   } else {
     for (std::int64_t c = 0; c < columns; ++c)
-      for (std::int64_t r = 0; r < rows; ++r) to[r * pitch + c] = convert(from.elements[r * from.row_stride + c * from.column_stride]);
+      for (std::int64_t r = 0; r < rows; ++r) to[r * pitch + c] = convert(elements[r * from.row_stride + c * from.column_stride]);
   }
 }
 
 void pack(const MatrixView& from, DataType type, std::int64_t rows, std::int64_t columns, float* to, std::int64_t pitch) {
-  if (type == DataType::bf16)
-    pack(from, rows, columns, to, pitch, [](std::uint16_t bits) { return bf16_to_float(bits); });
-  else
-    pack(from, rows, columns, to, pitch, [](std::uint16_t bits) { return fp16_to_float(bits); });
+  switch (type) {
+    case DataType::bf16:
+      return pack<std::uint16_t>(from, rows, columns, to, pitch, [](std::uint16_t bits) { return bf16_to_float(bits); });
+    case DataType::fp16:
+      return pack<std::uint16_t>(from, rows, columns, to, pitch, [](std::uint16_t bits) { return fp16_to_float(bits); });
+    case DataType::e4m3:
+      return pack<std::uint8_t>(from, rows, columns, to, pitch, [](std::uint8_t bits) { return e4m3_to_float(bits); });
+    case DataType::e5m2:
+      return pack<std::uint8_t>(from, rows, columns, to, pitch, [](std::uint8_t bits) { return e5m2_to_float(bits); });
+    case DataType::fp32:  // never an operand
+      break;
+  }
 }
+
+// An operand's scales: those that change along K, or those of whole vectors. 1 where it has none of the kind asked for.
+class Scales {
+ public:
+  Scales(const float* data, Scaling scaling, const ScaleStrides& strides)
+      : data_(scaling == Scaling::none ? nullptr : data), strides_(strides) {}
+
+  float of_block(std::int64_t batch, std::int64_t vector, std::int64_t k) const {
+    return data_ != nullptr && strides_.along_k ? data_[strides_.at(batch, vector, k)] : 1.0f;
+  }
+  float of_vector(std::int64_t batch, std::int64_t vector) const { return of_vectors() ? data_[strides_.at(batch, vector, 0)] : 1.0f; }
+  bool of_vectors() const { return data_ != nullptr && !strides_.along_k; }
+
+ private:
+  const float* data_;
+  ScaleStrides strides_;
+};
 
 float load(const void* base, DataType type, std::int64_t index) {
   if (type == DataType::fp32) return static_cast<const float*>(base)[index];
@@ -123,10 +151,17 @@ class Turnstiles {
 class TileWorker {
  public:
   TileWorker(const Plan& plan, const GemmArguments& arguments, Turnstiles& turnstiles)
-      : problem_(plan.problem), kernel_(plan.kernel), arguments_(arguments), turnstiles_(turnstiles), pitch_(plan.kernel.tile_n) {
+      : problem_(plan.problem),
+        kernel_(plan.kernel),
+        arguments_(arguments),
+        turnstiles_(turnstiles),
+        scales_a_(arguments.scale_a, plan.problem.scaling_a, scale_strides_a(plan.problem)),
+        scales_b_(arguments.scale_b, plan.problem.scaling_b, scale_strides_b(plan.problem)),
+        pitch_(plan.kernel.tile_n) {
     a_.resize(static_cast<std::size_t>(kernel_.tile_m) * static_cast<std::size_t>(kernel_.tile_k));
     b_.resize(static_cast<std::size_t>(kernel_.tile_k * pitch_));
     accumulators_.resize(static_cast<std::size_t>(kernel_.tile_m * pitch_));
+    shorts_.resize(static_cast<std::size_t>(pitch_));
   }
 
   void compute(const WorkTile& tile) {
@@ -178,20 +213,49 @@ class TileWorker {
 
   void multiply(const Block& block, const WorkTile& tile) {
     std::fill(accumulators_.begin(), accumulators_.end(), 0.0f);
-    if (reads_a_and_b(problem_) && block.rows > 0)
-      for (std::int64_t k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) add_k_tile(block, k_tile);
+    if (!reads_a_and_b(problem_) || block.rows == 0) return;
+    for (std::int64_t k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) add_k_tile(block, k_tile);
+    scale_vectors(block);
   }
 
+  // FP8 in blocks of 128 of K, each of which is summed up by itself.
   void add_k_tile(const Block& block, std::int64_t k_tile) {
-    const std::int64_t k = k_tile * kernel_.tile_k;
-    const std::int64_t depth = std::min<std::int64_t>(kernel_.tile_k, problem_.k - k);
-    if (depth <= 0) return;
+    const std::int64_t begin = k_tile * kernel_.tile_k, end = std::min<std::int64_t>(begin + kernel_.tile_k, problem_.k);
+    const std::int64_t step = is_fp8(problem_.type_a) ? std::min(kScaleBlockElems, kernel_.tile_k) : kernel_.tile_k;
+    for (std::int64_t k = begin; k < end; k += step) add_block_of_k(block, k, std::min(step, end - k));
+  }
+
+  void add_block_of_k(const Block& block, std::int64_t k, std::int64_t depth) {
     const MatrixView a = matrix(arguments_.a, problem_.layout_a, problem_.lda, block.batch * problem_.batch_stride_a);
     const MatrixView b = matrix(arguments_.b, problem_.layout_b, problem_.ldb, block.batch * problem_.batch_stride_b);
     pack(a.at(block.m, k), problem_.type_a, block.rows, depth, a_.data(), kernel_.tile_k);
     pack(b.at(k, block.n), problem_.type_b, depth, block.columns, b_.data(), pitch_);
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      const float* const a_row = a_.data() + row * kernel_.tile_k;
+      float* const sums = accumulators_.data() + row * pitch_;
+      if (!is_fp8(problem_.type_a)) {
+        add_row(a_row, depth, block.columns, sums);
+        continue;
+      }
+      std::fill(shorts_.begin(), shorts_.end(), 0.0f);
+      add_row(a_row, depth, block.columns, shorts_.data());
+      promote(block, row, k, sums);
+    }
+  }
+
+  void promote(const Block& block, std::int64_t row, std::int64_t k, float* sums) const {
+    const float scale = scales_a_.of_block(block.batch, block.m + row, k);
+    for (std::int64_t column = 0; column < block.columns; ++column)
+      sums[column] += scale * scales_b_.of_block(block.batch, block.n + column, k) * shorts_[static_cast<std::size_t>(column)];
+  }
+
+  // By the scales that do not change along K.
+  void scale_vectors(const Block& block) {
+    if (!scales_a_.of_vectors() && !scales_b_.of_vectors()) return;
     for (std::int64_t row = 0; row < block.rows; ++row)
-      add_row(a_.data() + row * kernel_.tile_k, depth, block.columns, accumulators_.data() + row * pitch_);
+      for (std::int64_t column = 0; column < block.columns; ++column)
+        accumulators_[static_cast<std::size_t>(row * pitch_ + column)] *=
+            scales_a_.of_vector(block.batch, block.m + row) * scales_b_.of_vector(block.batch, block.n + column);
   }
 
   // Four elements of K at a time keep the sums in registers; each sum still adds them one by one, in order.
@@ -227,8 +291,10 @@ class TileWorker {
   const KernelConfig& kernel_;
   const GemmArguments& arguments_;
   Turnstiles& turnstiles_;
+  const Scales scales_a_, scales_b_;
   const std::int64_t pitch_;
   std::vector<float> a_, b_, accumulators_;
+  std::vector<float> shorts_;  // FP8: the sums of one row over 128 of K
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/check_arguments.hpp"
+#include "core/scale_layout.hpp"
 #include "reference/error_bound.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
@@ -19,9 +20,19 @@ namespace sluice {
 namespace {
 
 double element(const void* base, DataType type, std::int64_t index) {
-  if (type == DataType::fp32) return static_cast<const float*>(base)[index];
-  const std::uint16_t bits = static_cast<const std::uint16_t*>(base)[index];
-  return type == DataType::bf16 ? bf16_to_float(bits) : fp16_to_float(bits);
+  switch (type) {
+    case DataType::bf16:
+      return bf16_to_float(static_cast<const std::uint16_t*>(base)[index]);
+    case DataType::fp16:
+      return fp16_to_float(static_cast<const std::uint16_t*>(base)[index]);
+    case DataType::e4m3:
+      return e4m3_to_float(static_cast<const std::uint8_t*>(base)[index]);
+    case DataType::e5m2:
+      return e5m2_to_float(static_cast<const std::uint8_t*>(base)[index]);
+    case DataType::fp32:
+      break;
+  }
+  return static_cast<const float*>(base)[index];
 }
 
 bool is_integer(double value) { return std::nearbyint(value) == value; }
@@ -33,7 +44,8 @@ struct Place {
 // The problem with its memory: what is where, in double precision.
 class Matrices {
  public:
-  Matrices(const GemmProblem& problem, const GemmArguments& arguments) : problem_(problem), arguments_(arguments) {}
+  Matrices(const GemmProblem& problem, const GemmArguments& arguments)
+      : problem_(problem), arguments_(arguments), scales_a_(scale_strides_a(problem)), scales_b_(scale_strides_b(problem)) {}
 
   double a(std::int64_t batch, std::int64_t row, std::int64_t k) const {
     const GemmProblem& p = problem_;
@@ -44,6 +56,12 @@ class Matrices {
     const GemmProblem& p = problem_;
     const std::int64_t within = p.layout_b == Layout::row_major ? k * p.ldb + column : column * p.ldb + k;
     return element(arguments_.b, p.type_b, batch * p.batch_stride_b + within);
+  }
+  float scale_a(std::int64_t batch, std::int64_t row, std::int64_t k) const {
+    return problem_.scaling_a == Scaling::none ? 1.0f : arguments_.scale_a[scales_a_.at(batch, row, k)];
+  }
+  float scale_b(std::int64_t batch, std::int64_t k, std::int64_t column) const {
+    return problem_.scaling_b == Scaling::none ? 1.0f : arguments_.scale_b[scales_b_.at(batch, column, k)];
   }
   double c(const Place& at) const {
     if (!reads_c(problem_)) return 0;
@@ -60,6 +78,7 @@ class Matrices {
  private:
   const GemmProblem& problem_;
   const GemmArguments& arguments_;
+  const ScaleStrides scales_a_, scales_b_;
 };
 
 // Adds one element to a report. Of equally bad ones the first is kept, so that the threads' order does not show.
@@ -89,49 +108,95 @@ void merge(VerifyReport& into, const VerifyReport& from) {
   into.not_a_number = not_a_number;
 }
 
-constexpr std::int64_t kBlock = 64;   // of D, in rows and columns
-constexpr std::int64_t kDepth = 128;  // of K at a time
+constexpr std::int64_t kBlock = 64;                // of D, in rows and columns
+constexpr std::int64_t kDepth = kScaleBlockElems;  // of K at a time: scales do not change within
+
+// What an element's sums are over kDepth of K, added up step by step, and one operand's scale there.
+struct BlockSums {
+  double product = 0;
+  double magnitude = 0;
+  double lost = 0;
+};
+struct StepSums {
+  double product = 0;
+  double magnitude = 0;
+  double largest = 0;
+};
+void add(BlockSums& block, const StepSums& step) {
+  block.lost += lost_in_fp8_step(step.largest, std::abs(block.product) + block.lost);
+  block.product += step.product;
+  block.magnitude += step.magnitude;
+}
+struct BlockScale {
+  double value = 1;
+  double granule = 1;
+};
+BlockScale block_scale(float scale) { return {scale, granule_of(scale)}; }
+
+void add(ElementSums& sums, const BlockSums& block, double scale) {
+  sums.product += block.product * scale;
+  sums.magnitude += block.magnitude * std::abs(scale);
+  sums.largest_block = std::max(sums.largest_block, block.magnitude);
+  sums.lost += block.lost * std::abs(scale);
+}
 
 // One thread's state: a block of D, its sums, and the panels they are made from.
 class Verifier {
  public:
   Verifier(const GemmProblem& problem, const Matrices& matrices)
-      : problem_(problem),
-        matrices_(matrices),
-        a_(kBlock * kDepth),
-        b_(kDepth * kBlock),
-        products_(kBlock * kBlock),
-        magnitudes_(kBlock * kBlock) {}
+      : problem_(problem), matrices_(matrices), a_(kBlock * kDepth), b_(kDepth * kBlock), blocks_(kBlock), sums_(kBlock * kBlock) {}
 
   void check_block(std::int64_t batch, std::int64_t row, std::int64_t column, VerifyReport& report) {
     const std::int64_t rows = std::min(kBlock, problem_.m - row), columns = std::min(kBlock, problem_.n - column);
-    std::fill(products_.begin(), products_.end(), 0.0);
-    std::fill(magnitudes_.begin(), magnitudes_.end(), 0.0);
-    row_integers_.fill(true);
-    column_integers_.fill(true);
+    std::fill(sums_.begin(), sums_.end(), ElementSums{});
+    rows_.fill({});
+    columns_.fill({});
     if (reads_a_and_b(problem_))
       for (std::int64_t k = 0; k < problem_.k; k += kDepth) add_panel(batch, row, rows, column, columns, k);
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < columns; ++c) {
-        const auto at = static_cast<std::size_t>(r * kBlock + c);
-        const bool integers = row_integers_[static_cast<std::size_t>(r)] && column_integers_[static_cast<std::size_t>(c)];
-        check({batch, row + r, column + c}, {products_[at], magnitudes_[at], integers}, report);
+        ElementSums& sums = sums_[static_cast<std::size_t>(r * kBlock + c)];
+        const Vector &of_a = rows_[static_cast<std::size_t>(r)], &of_b = columns_[static_cast<std::size_t>(c)];
+        sums.integers = of_a.integers && of_b.integers;
+        sums.scale_granule = of_a.granule * of_b.granule;
+        check({batch, row + r, column + c}, sums, report);
       }
   }
 
   void check_element(const Place& at, VerifyReport& report) const {
     ElementSums sums;
-    if (reads_a_and_b(problem_))
-      for (std::int64_t k = 0; k < problem_.k; ++k) {
-        const double a = matrices_.a(at.batch, at.row, k), b = matrices_.b(at.batch, k, at.column);
-        sums.product += a * b;
-        sums.magnitude += std::abs(a * b);
-        sums.integers = sums.integers && is_integer(a) && is_integer(b);
+    double granule_a = 1, granule_b = 1;
+    for (std::int64_t first = 0; reads_a_and_b(problem_) && first < problem_.k; first += kDepth) {
+      BlockSums block;
+      for (std::int64_t step_at = first; step_at < std::min(problem_.k, first + kDepth); step_at += kFp8StepElems) {
+        StepSums step;
+        for (std::int64_t k = step_at; k < std::min(problem_.k, step_at + kFp8StepElems); ++k) {
+          const double a = matrices_.a(at.batch, at.row, k), b = matrices_.b(at.batch, k, at.column);
+          step.product += a * b;
+          step.largest = std::max(step.largest, std::abs(a * b));
+          step.magnitude += std::abs(a * b);
+          sums.integers = sums.integers && is_integer(a) && is_integer(b);
+        }
+        add(block, step);
       }
+      const BlockScale a = block_scale(matrices_.scale_a(at.batch, at.row, first));
+      const BlockScale b = block_scale(matrices_.scale_b(at.batch, first, at.column));
+      granule_a = std::min(granule_a, a.granule);
+      granule_b = std::min(granule_b, b.granule);
+      add(sums, block, a.value * b.value);
+    }
+    sums.scale_granule = granule_a * granule_b;
     check(at, sums, report);
   }
 
  private:
+  // What is known of a row of A or a column of B.
+  struct Vector {
+    bool integers = true;
+    double granule = 1;  // of its scales
+    double scale = 1;    // in the panel at hand
+  };
+
   void check(const Place& at, const ElementSums& sums, VerifyReport& report) const {
     const ElementBound bound = bound_element(problem_, sums, matrices_.c(at), matrices_.bias(at));
     const double got = matrices_.d(at);
@@ -143,31 +208,53 @@ class Verifier {
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t i = 0; i < depth; ++i) {
         const double value = a_[static_cast<std::size_t>(r * kDepth + i)] = matrices_.a(batch, row + r, k + i);
-        if (!is_integer(value)) row_integers_[static_cast<std::size_t>(r)] = false;
+        if (!is_integer(value)) rows_[static_cast<std::size_t>(r)].integers = false;
       }
     for (std::int64_t c = 0; c < columns; ++c)
       for (std::int64_t i = 0; i < depth; ++i) {
         const double value = b_[static_cast<std::size_t>(i * kBlock + c)] = matrices_.b(batch, k + i, column + c);
-        if (!is_integer(value)) column_integers_[static_cast<std::size_t>(c)] = false;
+        if (!is_integer(value)) columns_[static_cast<std::size_t>(c)].integers = false;
       }
+    for (std::int64_t r = 0; r < rows; ++r) take_scale(matrices_.scale_a(batch, row + r, k), rows_[static_cast<std::size_t>(r)]);
+    for (std::int64_t c = 0; c < columns; ++c) take_scale(matrices_.scale_b(batch, k, column + c), columns_[static_cast<std::size_t>(c)]);
     for (std::int64_t r = 0; r < rows; ++r) {
-      double *products = products_.data() + r * kBlock, *magnitudes = magnitudes_.data() + r * kBlock;
-      for (std::int64_t i = 0; i < depth; ++i) {
-        const double a = a_[static_cast<std::size_t>(r * kDepth + i)];
-        const double* b = b_.data() + i * kBlock;
-        for (std::int64_t c = 0; c < columns; ++c) {
-          const double product = a * b[c];
-          products[c] += product;
-          magnitudes[c] += std::abs(product);
-        }
+      std::fill(blocks_.begin(), blocks_.end(), BlockSums{});
+      for (std::int64_t i = 0; i < depth; i += kFp8StepElems) add_step(r, i, std::min<std::int64_t>(kFp8StepElems, depth - i), columns);
+      for (std::int64_t c = 0; c < columns; ++c)
+        add(sums_[static_cast<std::size_t>(r * kBlock + c)], blocks_[static_cast<std::size_t>(c)],
+            rows_[static_cast<std::size_t>(r)].scale * columns_[static_cast<std::size_t>(c)].scale);
+    }
+  }
+
+  // Adds `count` of K from i on to one row's sums.
+  void add_step(std::int64_t row, std::int64_t i, std::int64_t count, std::int64_t columns) {
+    std::array<double, kBlock> products{}, magnitudes{}, largest{};  // apart, so that the loop is vectorised
+    for (std::int64_t k = i; k < i + count; ++k) {
+      const double a = a_[static_cast<std::size_t>(row * kDepth + k)];
+      const double* b = b_.data() + k * kBlock;
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const double product = a * b[c], magnitude = std::abs(product);
+        const auto at = static_cast<std::size_t>(c);
+        products[at] += product;
+        magnitudes[at] += magnitude;
+        largest[at] = std::max(largest[at], magnitude);
       }
     }
+    for (std::size_t c = 0; c < static_cast<std::size_t>(columns); ++c) add(blocks_[c], {products[c], magnitudes[c], largest[c]});
+  }
+
+  static void take_scale(float scale, Vector& vector) {
+    const BlockScale taken = block_scale(scale);
+    vector.scale = taken.value;
+    vector.granule = std::min(vector.granule, taken.granule);
   }
 
   const GemmProblem& problem_;
   const Matrices& matrices_;
-  std::vector<double> a_, b_, products_, magnitudes_;
-  std::array<bool, kBlock> row_integers_{}, column_integers_{};
+  std::vector<double> a_, b_;
+  std::vector<BlockSums> blocks_;  // of one row
+  std::vector<ElementSums> sums_;
+  std::array<Vector, kBlock> rows_{}, columns_{};
 };
 
 // The number of draw `index`, evenly from [0, below) with below < 2^32: splitmix64, which needs no state, then the high half of a product.
@@ -181,7 +268,8 @@ std::int64_t draw(std::uint64_t seed, std::uint64_t index, std::int64_t below) {
 
 // The problem as the pointers are to be checked for it: reading on the CPU asks for no more than whole elements.
 GemmProblem with_element_alignment(GemmProblem problem) {
-  problem.alignment_a_bytes = problem.alignment_b_bytes = size_bytes(problem.type_a);
+  problem.alignment_a_bytes = size_bytes(problem.type_a);
+  problem.alignment_b_bytes = size_bytes(problem.type_b);
   problem.alignment_d_bytes = size_bytes(problem.type_d);
   return problem;
 }

@@ -169,6 +169,9 @@ static void test_bad_problems(void) {
   problem.type_a = problem.type_b = 17;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "type_a = 17");
   problem = make_problem(8, 8, 8);
+  problem.type_b = SLUICE_E4M3;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "type_b = e4m3");
+  problem = make_problem(8, 8, 8);
   problem.type_a = problem.type_b = SLUICE_FP32;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "type_a = fp32");
   problem = make_problem(8, 8, 8);
@@ -177,6 +180,16 @@ static void test_bad_problems(void) {
   problem = make_problem(8, 8, 8);
   problem.reserved = 1;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "reserved = 1");
+  problem = make_problem(8, 8, 8);
+  problem.reserved2 = 7;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "reserved2 = 7");
+  problem = make_problem(8, 8, 16);
+  problem.type_a = problem.type_b = SLUICE_E4M3;
+  problem.scaling_b = SLUICE_PER_BLOCK_128 + 1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "scaling_b = 5");
+  problem.scaling_b = SLUICE_NO_SCALES;
+  problem.scale_layout_a = 2;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "scale_layout_a = 2");
   CHECK(plan == NULL);
 
   problem = make_problem(8, 8, 8);
@@ -261,9 +274,11 @@ static void test_later_fields(void) {
   CHECK(sluice_plan_create(&problem, &device, &options, &plan) == SLUICE_OK);
   sluice_plan_destroy(plan);
   problem.struct_size = offsetof(sluice_problem, constant_a);
+  problem.type_a = SLUICE_FP16; /* which was the type of both, then */
   CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
   CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
   CHECK(strstr(text, "\"constant_b\": false") != NULL);
+  CHECK(strstr(text, "\"type_b\": \"fp16\"") != NULL);
   sluice_string_free(text);
   sluice_plan_destroy(plan);
 }
@@ -479,6 +494,58 @@ static void test_run(void) {
   sluice_plan_destroy(plan);
 }
 
+/* Where a matrix of bytes starts at a multiple of 16 bytes, in memory with room for that. */
+static uint8_t* aligned(uint8_t* memory) { return memory + (16 - (uintptr_t)memory % 16) % 16; }
+
+/* e4m3 ones and twos, with a scale for each row of A and for each block of B. */
+static void test_fp8(void) {
+  enum { kRows = 20, kColumns = 140, kDepth = 272, kBlocks = 3 };
+  static uint8_t a8[kRows * kDepth + 16], b8[kColumns * kDepth + 16];
+  static float scale_a[kRows], scale_b[2 * kBlocks], d32[kRows * kColumns];
+  static const int depth_of_block[kBlocks] = {128, 128, 16};
+  const sluice_device device = make_device("h10");
+  sluice_problem problem = make_problem(kRows, kColumns, kDepth);
+  sluice_plan* plan = NULL;
+  sluice_arguments arguments;
+  char* text = NULL;
+  int i, j, block, wrong = 0;
+  CHECK(problem.scaling_a == SLUICE_NO_SCALES && problem.ld_scale_b == SLUICE_PACKED && problem.batch_stride_scale_a == SLUICE_PACKED);
+  problem.type_a = problem.type_b = SLUICE_E4M3;
+  problem.type_d = SLUICE_FP32;
+  problem.scaling_a = SLUICE_PER_VECTOR;
+  problem.scaling_b = SLUICE_PER_BLOCK_128;
+  problem.alignment_d_bytes = 4;
+  problem.alignment_a_bytes = problem.alignment_b_bytes = 1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "alignment_a_bytes = 1 with fp8 operands");
+  problem.alignment_a_bytes = problem.alignment_b_bytes = 16;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
+  CHECK(strstr(text, "\"scaling_b\": \"128x128\"") != NULL && strstr(text, "\"ld_scale_b\": 3") != NULL);
+  sluice_string_free(text);
+
+  memset(a8, 0x38, sizeof a8); /* 1 */
+  memset(b8, 0x40, sizeof b8); /* 2 */
+  for (i = 0; i < kRows; ++i) scale_a[i] = (float)(i + 1);
+  for (i = 0; i < 2 * kBlocks; ++i) scale_b[i] = (float)(1 << i);
+  for (i = 0; i < kRows * kColumns; ++i) d32[i] = NAN;
+  CHECK(sluice_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
+  arguments.a = aligned(a8);
+  arguments.b = aligned(b8);
+  arguments.d = d32;
+  arguments.scale_a = scale_a;
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "scale_b is null");
+  arguments.scale_b = scale_b;
+  CHECK(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL) == SLUICE_OK);
+  for (i = 0; i < kRows; ++i)
+    for (j = 0; j < kColumns; ++j) {
+      float sum = 0;
+      for (block = 0; block < kBlocks; ++block) sum += 2 * (float)depth_of_block[block] * scale_a[i] * scale_b[j / 128 * kBlocks + block];
+      if (d32[i * kColumns + j] != sum) ++wrong;
+    }
+  CHECK(wrong == 0);
+  sluice_plan_destroy(plan);
+}
+
 /* A call that succeeds leaves the last failure's message. */
 static void test_last_error_stays(void) {
   sluice_device device = make_device("h10");
@@ -497,6 +564,7 @@ int main(void) {
   test_later_fields();
   test_plan_queries();
   test_run();
+  test_fp8();
   test_last_error_stays();
   if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

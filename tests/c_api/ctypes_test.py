@@ -25,7 +25,7 @@ def structures(header):
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \w+;", text, flags=re.S):
         fields = []
         for declaration in filter(None, (line.strip() for line in body.split(";"))):
-            pointer = re.fullmatch(r"(const )?(char|void)\*\s*(\w+)", declaration)
+            pointer = re.fullmatch(r"(const )?(char|void|float)\*\s*(\w+)", declaration)
             array = re.fullmatch(r"char (\w+)\[(\d+)\]", declaration)
             if pointer:
                 fields.append((pointer.group(3), ctypes.c_char_p if pointer.group(2) == "char" else ctypes.c_void_p))
@@ -87,7 +87,9 @@ class CInterface(unittest.TestCase):
     def test_defaults(self):
         problem = initialised("sluice_problem")
         self.assertEqual((problem.batch, problem.lda, problem.batch_stride_d, problem.alpha, problem.beta), (1, -1, -1, 1.0, 0.0))
-        self.assertEqual((problem.type_a, problem.layout_a, problem.layout_b, problem.alignment_d_bytes), (0, 0, 1, 16))
+        self.assertEqual((problem.type_a, problem.type_b, problem.layout_a, problem.layout_b, problem.alignment_d_bytes), (0, 0, 0, 1, 16))
+        self.assertEqual((problem.scaling_a, problem.scale_layout_b, problem.ld_scale_a, problem.batch_stride_scale_b), (0, 0, -1, -1))
+        self.assertEqual((ctypes.sizeof(problem), ctypes.sizeof(initialised("sluice_arguments"))), (216, 64))
 
     def test_a_product(self):
         m, n, k = 33, 17, 50
@@ -122,6 +124,43 @@ class CInterface(unittest.TestCase):
             status = LIBRARY.sluice_run_on_emulator(plan, ctypes.byref(arguments), ctypes.byref(options), None, None)
             self.assertEqual(status, 0, last_error())
             self.assertEqual(list(d_memory), expected)
+        LIBRARY.sluice_plan_destroy(plan)
+
+    def test_an_fp8_product(self):
+        m, n, k = 5, 130, 144
+        problem = initialised("sluice_problem")
+        problem.m, problem.n, problem.k = m, n, k
+        problem.type_a, problem.type_b, problem.type_d = 3, 4, 2  # e4m3, e5m2, fp32
+        problem.scaling_a, problem.scaling_b = 3, 1  # each 128 of each row, one number
+        problem.scale_layout_a = 1  # those of one 128 of K are adjacent
+        problem.alignment_d_bytes = 4
+        e4m3 = {-2: 0xC0, -1: 0xB8, 0: 0x00, 1: 0x38, 2: 0x40}
+        e5m2 = {-2: 0xC0, -1: 0xBC, 0: 0x00, 1: 0x3C, 2: 0x40}
+        a = [[(i * 3 + p) % 5 - 2 for p in range(k)] for i in range(m)]
+        b = [[(p * 2 + j) % 5 - 2 for j in range(n)] for p in range(k)]
+
+        def aligned(values):
+            memory = (ctypes.c_uint8 * (len(values) + 16))()
+            address = (ctypes.addressof(memory) + 15) // 16 * 16
+            ctypes.memmove(address, bytes(values), len(values))
+            return memory, address
+
+        a_memory, a_address = aligned([e4m3[a[i][p]] for i in range(m) for p in range(k)])
+        b_memory, b_address = aligned([e5m2[b[p][j]] for j in range(n) for p in range(k)])
+        scale_a = (ctypes.c_float * (2 * m))(*[2.0 ** (i % 3) for i in range(2 * m)])
+        scale_b = (ctypes.c_float * 1)(0.5)
+        d_memory = (ctypes.c_float * (m * n))(*[float("nan")] * (m * n))
+        status, plan = create(problem)
+        self.assertEqual(status, 0, last_error())
+        self.assertEqual(json.loads(text_of(LIBRARY.sluice_plan_to_json, plan))["problem"]["scaling_a"], "1x128")
+        arguments = initialised("sluice_arguments")
+        arguments.a, arguments.b, arguments.d = a_address, b_address, ctypes.addressof(d_memory)
+        self.assertEqual(LIBRARY.sluice_run_on_cpu(plan, ctypes.byref(arguments), 0, None, None), 1)
+        self.assertIn("scale_a is null", last_error())
+        arguments.scale_a, arguments.scale_b = ctypes.addressof(scale_a), ctypes.addressof(scale_b)
+        self.assertEqual(LIBRARY.sluice_run_on_cpu(plan, ctypes.byref(arguments), 0, None, None), 0, last_error())
+        expected = [sum(a[i][p] * scale_a[p // 128 * m + i] * b[p][j] * 0.5 for p in range(k)) for i in range(m) for j in range(n)]
+        self.assertEqual(list(d_memory), expected)
         LIBRARY.sluice_plan_destroy(plan)
 
     def test_automatic_backend(self):

@@ -101,7 +101,7 @@ class RefusedTest(NpyFilesTest):
             (">f2", ("big-endian",)),
             ("|O", ("Python objects", "numpy.float32")),
             ("<u2", ("uint16", "--bf16-as-uint16")),
-            ("<i4", ("'<i4'", "float16, float32 and float64")),
+            ("<i4", ("'<i4'", "float16, float32, float64, and FP8 as uint8")),
             ("|b1", ("'|b1'",)),
             ("<c8", ("'<c8'",)),
             ("<V4", ("'<V4'",)),

@@ -30,9 +30,10 @@ class DevicesAndKernelsTest(SluiceTest):
         for kernel in kernels:
             self.assertIn(kernel["name"], text)
             tile = f"{kernel['tile_m']}x{kernel['tile_n']}x{kernel['tile_k']}"
-            self.assertIn(f"{kernel['type']}_{kernel['layout']}", kernel["name"])
             self.assertIn(f"_{tile}_c{kernel['cluster_m']}x{kernel['cluster_n']}", kernel["name"])
-            operands = 2 * kernel["tile_k"] * (kernel["tile_m"] + kernel["tile_n"]) * kernel["stages"]
+            self.assertIn(f"{kernel['type'].replace(',', 'x')}_{kernel['layout']}", kernel["name"])
+            element_bytes = 1 if kernel["type"].startswith("e") else 2
+            operands = element_bytes * kernel["tile_k"] * (kernel["tile_m"] + kernel["tile_n"]) * kernel["stages"]
             self.assertGreaterEqual(kernel["stages"], 2)
             self.assertLess(operands, kernel["shared_memory_bytes"])
             self.assertLessEqual(kernel["shared_memory_bytes"], 232448)
@@ -57,6 +58,33 @@ class PlanTest(SluiceTest):
                 kernel = self.succeed_json("plan", *CUBE, "--layout", layout, "--type", kind, "--device", "h200")["kernel"]
                 self.assertEqual(kernel["type_a"], kind)
                 self.assertEqual(kernel["layout_a"][0] + kernel["layout_b"][0], layout)
+
+    def test_fp8_operands_and_their_scales(self):
+        def problem(*flags):
+            return self.succeed_json("plan", *CUBE, "--device", "h200", *flags)["problem"]
+
+        plain = problem("--type", "e4m3")
+        self.assertEqual([plain[field] for field in ("type_a", "type_b", "type_d")], ["e4m3", "e4m3", "bf16"])
+        self.assertEqual([plain[field] for field in ("scaling_a", "scaling_b")], ["none", "none"])
+        mixed = problem("--type", "e4m3,e5m2", "--out-type", "fp32", "--scaling-a", "1x128", "--scaling-b", "128x128", "--scale-layout-a", "column-major")
+        self.assertEqual([mixed[field] for field in ("type_a", "type_b", "type_d")], ["e4m3", "e5m2", "fp32"])
+        self.assertEqual([mixed[field] for field in ("scaling_a", "scaling_b")], ["1x128", "128x128"])
+        self.assertEqual([mixed[field] for field in ("scale_layout_a", "scale_layout_b")], ["column-major", "row-major"])
+        self.assertEqual([mixed[field] for field in ("ld_scale_a", "ld_scale_b")], [mixed["m"], mixed["k"] // 128])
+        wider = problem("--type", "e5m2", "--scaling-a", "128x128", "--scaling-b", "1x128", "--ld-scale-a", 100, "--ld-scale-b", 200)
+        self.assertEqual([wider[field] for field in ("ld_scale_a", "ld_scale_b")], [100, 200])
+
+        scales = ("--type", "e4m3", "--scaling-a", "vector", "--scaling-b", "tensor")
+        for command in ("plan", "explain", "simulate"):
+            self.assertIn("scales vector and tensor", self.succeed(command, *CUBE, *scales))
+            self.refuse(command, *CUBE, "--type", "e4m3", "--scaling-a", "row", says=("--scaling-a 'row'", "none, tensor, vector, 1x128, 128x128"))
+        self.refuse("plan", *CUBE, *scales, "--scale-layout-b", "rc", says=("--scale-layout-b 'rc'", "row-major, column-major"))
+        self.refuse("plan", *CUBE, "--scaling-b", "tensor", says=("scaling_b = tensor with bf16 operands", "use alpha"))
+        self.refuse("plan", *CUBE, "--type", "e4m3", "--scaling-b", "1x128", "--ld-scale-b", 1, says="ld_scale_b = 1 is shorter")
+        self.refuse("plan", *CUBE, "--type", "e4m3", "--layout", "rr", says=("layout_b = row-major", "transpose"))
+        self.refuse("plan", *CUBE, "--type", "e4m3,bf16", says=("type_a = e4m3 with type_b = bf16", "FP8 goes with FP8"))
+        self.refuse("plan", *CUBE, "--type", "e4m3,", says=("--type 'e4m3,'", "e4m3,e5m2"))
+        self.refuse("plan", *CUBE, "--type", "fp32", says="--type 'fp32'")
 
     def test_restrictions_are_obeyed(self):
         def chosen(*flags):

@@ -1,5 +1,6 @@
 """Running sluice, reading and writing .npy files byte by byte, and a naive product: no numpy needed."""
 
+import functools
 import json
 import math
 import os
@@ -12,8 +13,8 @@ import unittest
 
 EXECUTABLE = os.environ["SLUICE_EXECUTABLE"]
 UNIT_ROUNDOFF = {"bf16": 2.0**-8, "fp16": 2.0**-11, "fp32": 2.0**-24}
-DESCR = {"bf16": "<V2", "fp16": "<f2", "fp32": "<f4", "fp64": "<f8"}
-TYPE_OF_DESCR = {descr: name for name, descr in DESCR.items()}
+DESCR = {"bf16": "<V2", "fp16": "<f2", "fp32": "<f4", "fp64": "<f8", "e4m3": "|u1", "e5m2": "|u1"}
+TYPE_OF_DESCR = {descr: name for name, descr in DESCR.items() if descr != "|u1"}
 STRUCT_LETTER = {"fp16": "e", "fp32": "f", "fp64": "d"}
 
 
@@ -27,13 +28,43 @@ def bf16_value(bits):
     return struct.unpack("<f", struct.pack("<I", bits << 16))[0]
 
 
+def fp8_values(kind):
+    """What each byte stands for, as far as it is finite: {byte: value}."""
+    exponent_bits, fraction_bits = (4, 3) if kind == "e4m3" else (5, 2)
+    bias = 2 ** (exponent_bits - 1) - 1
+    values = {}
+    for byte in range(256):
+        sign = -1.0 if byte & 0x80 else 1.0
+        exponent, fraction = byte >> fraction_bits & 2**exponent_bits - 1, byte & 2**fraction_bits - 1
+        special = byte & 0x7F == 0x7F if kind == "e4m3" else exponent == 31
+        if not special:
+            scale = 2.0 ** (max(exponent, 1) - bias - fraction_bits)
+            values[byte] = sign * scale * (fraction + (2**fraction_bits if exponent else 0))
+    return values
+
+
+FP8 = {kind: fp8_values(kind) for kind in ("e4m3", "e5m2")}
+
+
+@functools.lru_cache(maxsize=None)
+def fp8_bits(value, kind):
+    """The nearest, of two as near the even one; what is too large becomes the largest."""
+    positive = [(byte, magnitude) for byte, magnitude in FP8[kind].items() if byte < 0x80]
+    byte = min(positive, key=lambda each: (abs(each[1] - abs(value)), each[0] & 1))[0]
+    return byte | (0x80 if math.copysign(1, value) < 0 else 0)
+
+
 def encode(values, kind):
+    if kind in FP8:
+        return bytes(fp8_bits(value, kind) for value in values)
     if kind == "bf16":
         return struct.pack(f"<{len(values)}H", *map(bf16_bits, values))
     return struct.pack(f"<{len(values)}{STRUCT_LETTER[kind]}", *values)
 
 
 def decode(data, kind):
+    if kind in FP8:
+        return [FP8[kind][byte] for byte in data]
     if kind == "bf16":
         return [bf16_value(bits) for bits in struct.unpack(f"<{len(data) // 2}H", data)]
     letter = STRUCT_LETTER[kind]

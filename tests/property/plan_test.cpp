@@ -68,7 +68,8 @@ void check_covers_the_problem(const Plan& plan) {
   const std::int64_t read = p.epilogue.alpha == 0.0f ? 0 : p.k;
   RC_ASSERT(std::int64_t{s.k_tiles} * plan.kernel.tile_k - read >= 0);
   RC_ASSERT(std::int64_t{s.k_tiles} * plan.kernel.tile_k - read < plan.kernel.tile_k);
-  RC_ASSERT(plan.kernel.type_a == p.type_a && plan.kernel.layout_a == p.layout_a && plan.kernel.layout_b == p.layout_b);
+  RC_ASSERT(plan.kernel.type_a == p.type_a && plan.kernel.type_b == p.type_b);
+  RC_ASSERT(plan.kernel.layout_a == p.layout_a && plan.kernel.layout_b == p.layout_b);
 }
 
 void check_prediction(const PredictedTime& t, const SchedulerParams& s) {

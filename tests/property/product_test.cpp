@@ -18,6 +18,10 @@ std::vector<unsigned char> random_elements(DataType type, std::int64_t count, st
   std::vector<unsigned char> bytes;
   for (std::int64_t i = 0; i < count; ++i) {
     const float value = values(random);
+    if (is_fp8(type)) {
+      bytes.push_back(type == DataType::e4m3 ? to_e4m3_bits(value) : to_e5m2_bits(value));
+      continue;
+    }
     const std::uint16_t bits = type == DataType::bf16 ? to_bf16_bits(value) : to_fp16_bits(value);
     const auto* from =
         type == DataType::fp32 ? reinterpret_cast<const unsigned char*>(&value) : reinterpret_cast<const unsigned char*>(&bits);
@@ -26,10 +30,18 @@ std::vector<unsigned char> random_elements(DataType type, std::int64_t count, st
   return bytes;
 }
 
+std::vector<float> random_scales(std::int64_t count, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> values(0.01f, 3);
+  std::vector<float> scales(static_cast<std::size_t>(count));
+  std::generate(scales.begin(), scales.end(), [&] { return values(random); });
+  return scales;
+}
+
 RC_GTEST_PROP(Products, VerifyAndAPlantedErrorDoesNot, ()) {
   GemmProblem unchecked = test::random_problem(140);
   unchecked.epilogue.activation = *rc::gen::element(Activation::none, Activation::relu, Activation::gelu_tanh, Activation::silu);
-  unchecked.alignment_a_bytes = unchecked.alignment_b_bytes = 2;
+  if (!is_fp8(unchecked.type_a)) unchecked.alignment_a_bytes = unchecked.alignment_b_bytes = 2;
   const DeviceSpec device = test::random_device();
   RC_LOG() << describe(unchecked) << " on " << device.name;
   PlanOptions options;
@@ -47,7 +59,8 @@ RC_GTEST_PROP(Products, VerifyAndAPlantedErrorDoesNot, ()) {
   const auto bias = random_elements(p.type_d, p.m + p.n, 4);
   std::vector<unsigned char> d(static_cast<std::size_t>(span(true, p.m, p.n, p.ldd, p.batch_stride_d) * size_bytes(p.type_d)),
                                0xff);  // NaN
-  const GemmArguments arguments{a.data(), b.data(), c.data(), d.data(), bias.data()};
+  const auto scale_a = random_scales(scale_elems_a(p), 5), scale_b = random_scales(scale_elems_b(p), 6);
+  const GemmArguments arguments{a.data(), b.data(), c.data(), d.data(), bias.data(), scale_a.data(), scale_b.data()};
   RC_ASSERT(run_on_cpu(made, arguments, *rc::gen::inRange(1, 4)).ok());
   RC_ASSERT(verify(p, arguments, nullptr)->ok());
 

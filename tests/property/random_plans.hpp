@@ -26,6 +26,7 @@ inline std::ostream& operator<<(std::ostream& out, const WorkTile& t) {
 }
 
 inline std::ostream& operator<<(std::ostream& out, DataType type) { return out << to_string(type); }
+inline std::ostream& operator<<(std::ostream& out, Scaling scaling) { return out << to_string(scaling); }
 inline std::ostream& operator<<(std::ostream& out, Layout layout) { return out << to_string(layout); }
 inline std::ostream& operator<<(std::ostream& out, Bias bias) { return out << to_string(bias); }
 inline std::ostream& operator<<(std::ostream& out, Activation activation) { return out << to_string(activation); }
@@ -73,6 +74,23 @@ inline rc::Gen<std::int64_t> size(std::int64_t largest) {
                         rc::gen::inRange<std::int64_t>(0, largest + 1));
 }
 
+// FP8 operands, which only come with K contiguous and in rows of 16 bytes, and their scales.
+inline void make_fp8(GemmProblem& p) {
+  p.type_a = *rc::gen::element(DataType::e4m3, DataType::e5m2);
+  p.type_b = *rc::gen::element(DataType::e4m3, DataType::e5m2);
+  p.layout_a = Layout::row_major, p.layout_b = Layout::column_major;
+  p.alignment_a_bytes = p.alignment_b_bytes = 16;
+  p.lda = (p.k + 15) / 16 * 16 + *rc::gen::element(16, 48);
+  p.ldb = (p.k + 15) / 16 * 16 + 16;
+  const auto scaling =
+      rc::gen::element(Scaling::none, Scaling::per_tensor, Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128);
+  p.scaling_a = *scaling, p.scaling_b = *scaling;
+  p.scale_layout_a = *rc::gen::element(Layout::row_major, Layout::column_major);
+  p.scale_layout_b = *rc::gen::element(Layout::row_major, Layout::column_major);
+  if (*rc::gen::arbitrary<bool>()) p.ld_scale_a = std::max(p.m, p.k / 128 + 1) + 1;
+  if (*rc::gen::arbitrary<bool>()) p.batch_stride_scale_b = *rc::gen::element(0, 100000);
+}
+
 inline GemmProblem random_problem(std::int64_t largest) {
   GemmProblem p;
   p.m = *size(largest);
@@ -91,6 +109,7 @@ inline GemmProblem random_problem(std::int64_t largest) {
     p.lda = rounded(p.layout_a == Layout::row_major ? p.k : p.m);
     p.ldb = rounded(p.layout_b == Layout::row_major ? p.n : p.k);
   }
+  if (*rc::gen::inRange(0, 4) == 0) make_fp8(p);
   p.epilogue.alpha = *rc::gen::weightedElement<float>({{4, 1.0f}, {1, 0.0f}, {1, -2.0f}});
   p.epilogue.beta = *rc::gen::element(0.0f, 1.0f, 0.5f);
   p.epilogue.bias = *rc::gen::element(Bias::none, Bias::per_row, Bias::per_column);

@@ -35,12 +35,17 @@ class Elements {
       std::memcpy(&value, data_ + index * 4, 4);
       return value;
     }
+    if (is_fp8(type_)) return type_ == DataType::e4m3 ? from_e4m3_bits(data_[index]) : from_e5m2_bits(data_[index]);
     std::uint16_t bits;
     std::memcpy(&bits, data_ + index * 2, 2);
     return type_ == DataType::bf16 ? from_bf16_bits(bits) : from_fp16_bits(bits);
   }
   void set(std::int64_t index, double value) {
     const float rounded = static_cast<float>(value);
+    if (is_fp8(type_)) {
+      data_[index] = type_ == DataType::e4m3 ? to_e4m3_bits(rounded) : to_e5m2_bits(rounded);
+      return;
+    }
     const std::uint16_t bits = type_ == DataType::bf16 ? to_bf16_bits(rounded) : to_fp16_bits(rounded);
     if (type_ == DataType::fp32)
       std::memcpy(data_ + index * 4, &rounded, 4);
@@ -67,11 +72,20 @@ enum class Values { integers, normal };
 struct GemmData {
   GemmProblem problem;
   Elements a, b, c, bias, d;
+  Elements scale_a, scale_b;  // NaN between what is read
 
   GemmData(const GemmProblem& unchecked, Values values, std::uint64_t seed = 1)
       : GemmData(Checked{validate(unchecked).value()}, values, seed) {}
 
-  GemmArguments arguments() { return {a.data(), b.data(), c.data(), d.data(), bias.data()}; }
+  GemmArguments arguments() {
+    return {a.data(),
+            b.data(),
+            c.data(),
+            d.data(),
+            bias.data(),
+            static_cast<const float*>(scale_a.data()),
+            static_cast<const float*>(scale_b.data())};
+  }
 
   std::int64_t index_d(std::int64_t batch, std::int64_t row, std::int64_t column) const {
     return batch * problem.batch_stride_d + row * problem.ldd + column;
@@ -85,11 +99,25 @@ struct GemmData {
     return b.get(batch * problem.batch_stride_b + (rows ? k * problem.ldb + column : column * problem.ldb + k));
   }
 
+  double get_scale_a(std::int64_t batch, std::int64_t row, std::int64_t k) const {
+    return problem.scaling_a == Scaling::none ? 1 : scale_a.get(batch * problem.batch_stride_scale_a + index_scale_a(row, k));
+  }
+  double get_scale_b(std::int64_t batch, std::int64_t k, std::int64_t column) const {
+    return problem.scaling_b == Scaling::none ? 1 : scale_b.get(batch * problem.batch_stride_scale_b + index_scale_b(column, k));
+  }
+  std::int64_t index_scale_a(std::int64_t row, std::int64_t k) const {
+    return index_scale(problem.scaling_a, problem.scale_layout_a, problem.ld_scale_a, row, k);
+  }
+  std::int64_t index_scale_b(std::int64_t column, std::int64_t k) const {
+    return index_scale(problem.scaling_b, problem.scale_layout_b, problem.ld_scale_b, column, k);
+  }
+
   // alpha A B + beta C + bias in double, one element, by definition.
   double before_activation(std::int64_t batch, std::int64_t row, std::int64_t column) const {
     double sum = 0;
     if (problem.epilogue.alpha != 0)
-      for (std::int64_t k = 0; k < problem.k; ++k) sum += get_a(batch, row, k) * get_b(batch, k, column);
+      for (std::int64_t k = 0; k < problem.k; ++k)
+        sum += get_a(batch, row, k) * get_scale_a(batch, row, k) * get_b(batch, k, column) * get_scale_b(batch, k, column);
     sum *= problem.epilogue.alpha;
     if (problem.epilogue.beta != 0) sum += problem.epilogue.beta * c.get(batch * problem.batch_stride_c + row * problem.ldc + column);
     if (problem.epilogue.bias == Bias::per_row) sum += bias.get(row);
@@ -107,10 +135,31 @@ struct GemmData {
         b(problem.type_b, span(problem.layout_b == Layout::row_major ? problem.k : problem.n, problem.ldb, problem.batch_stride_b)),
         c(problem.type_d, span(problem.m, problem.ldc, problem.batch_stride_c)),
         bias(problem.type_d, std::max(problem.m, problem.n)),
-        d(problem.type_d, span(problem.m, problem.ldd, problem.batch_stride_d)) {
+        d(problem.type_d, span(problem.m, problem.ldd, problem.batch_stride_d)),
+        scale_a(DataType::fp32, scale_elems_a(problem)),
+        scale_b(DataType::fp32, scale_elems_b(problem)) {
     std::mt19937_64 random(seed);
     for (Elements* each : {&a, &b, &c, &bias}) randomise(*each, values, random);
-    d.fill(std::numeric_limits<double>::quiet_NaN());
+    for (Elements* each : {&d, &scale_a, &scale_b}) each->fill(std::numeric_limits<double>::quiet_NaN());
+    for (std::int64_t batch = 0; batch < problem.batch; ++batch)
+      for (std::int64_t k = 0; k < problem.k; k += 128) {
+        for (std::int64_t row = 0; row < problem.m && problem.scaling_a != Scaling::none; ++row)
+          scale_a.set(batch * problem.batch_stride_scale_a + index_scale_a(row, k), random_scale(values, random));
+        for (std::int64_t column = 0; column < problem.n && problem.scaling_b != Scaling::none; ++column)
+          scale_b.set(batch * problem.batch_stride_scale_b + index_scale_b(column, k), random_scale(values, random));
+      }
+  }
+
+  // Where the matrix of scales in problem.hpp has that of a vector's element k.
+  static std::int64_t index_scale(Scaling scaling, Layout layout, std::int64_t leading, std::int64_t vector, std::int64_t k) {
+    if (scaling == Scaling::per_tensor) return 0;
+    if (scaling == Scaling::per_vector) return vector;
+    const std::int64_t row = scaling == Scaling::per_block_128 ? vector / 128 : vector, column = k / 128;
+    return layout == Layout::row_major ? row * leading + column : column * leading + row;
+  }
+  static double random_scale(Values values, std::mt19937_64& random) {
+    if (values == Values::integers) return std::ldexp(1, std::uniform_int_distribution<int>(-1, 2)(random));
+    return std::uniform_real_distribution<double>(0.01, 2)(random);
   }
 
   std::int64_t span(std::int64_t vectors, std::int64_t leading, std::int64_t batch_stride) const {

@@ -58,6 +58,28 @@ TEST(Json, RandomPlansReadBackEqual) {
   }
 }
 
+TEST(Json, ScalesOfFp8Operands) {
+  GemmProblem problem{.m = 300, .n = 256, .k = 272, .batch = 2, .type_a = DataType::e4m3, .type_b = DataType::e5m2};
+  problem.scaling_a = Scaling::per_vector_128, problem.scaling_b = Scaling::per_block_128;
+  problem.scale_layout_b = Layout::column_major;
+  problem.ld_scale_a = 11, problem.batch_stride_scale_b = 0;
+  const Plan made = plan_for(problem, {.keep_candidates = false});
+  const Json json = Json::parse(to_json(made))["problem"];
+  EXPECT_EQ(json["type_a"], "e4m3");
+  EXPECT_EQ(json["type_b"], "e5m2");
+  EXPECT_EQ(json["scaling_a"], "1x128");
+  EXPECT_EQ(json["scaling_b"], "128x128");
+  EXPECT_EQ(json["scale_layout_a"], "row-major");
+  EXPECT_EQ(json["scale_layout_b"], "column-major");
+  EXPECT_EQ(json["ld_scale_a"], 11);
+  EXPECT_EQ(json["ld_scale_b"], 2);
+  EXPECT_EQ(json["batch_stride_scale_a"], 3300);
+  EXPECT_EQ(json["batch_stride_scale_b"], 0);
+  const Result<Plan> back = plan_from_json(to_json(made));
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  EXPECT_EQ(*back, made);
+}
+
 TEST(Json, ScalesThatAreNoNumbersInJson) {
   Plan made = small_plan();
   made.problem.epilogue.alpha = std::numeric_limits<float>::infinity();
@@ -103,7 +125,8 @@ TEST(Json, IllTypedFieldsAreNamedByTheirPath) {
   expect_refused(with("/problem/epilogue/alpha", nullptr), ErrorCode::bad_format, {"problem.epilogue.alpha must be a number", "null"});
   expect_refused(with("/problem/epilogue/alpha", 1e300), ErrorCode::bad_format, {"problem.epilogue.alpha", "out of range"});
   expect_refused(with("/problem/epilogue", 1), ErrorCode::bad_format, {"problem.epilogue must be an object"});
-  expect_refused(with("/problem/type_d", "fp8"), ErrorCode::bad_format, {"problem.type_d", "bf16, fp16, fp32", "\"fp8\""});
+  expect_refused(with("/problem/type_d", "fp8"), ErrorCode::bad_format, {"problem.type_d", "bf16, fp16, fp32, e4m3, e5m2", "\"fp8\""});
+  expect_refused(with("/problem/scaling_a", "rows"), ErrorCode::bad_format, {"problem.scaling_a", "none, tensor, vector, 1x128, 128x128"});
   expect_refused(with("/problem/layout_a", 0), ErrorCode::bad_format, {"problem.layout_a", "row-major, column-major"});
   expect_refused(with("/device/name", 5), ErrorCode::bad_format, {"device.name must be a string"});
   expect_refused(with("/candidates", Json::object()), ErrorCode::bad_format, {"candidates must be an array"});
@@ -165,7 +188,10 @@ TEST(Json, PlansThatDoNotHangTogether) {
   expect_refused(with("/problem/m", 100000), ErrorCode::bad_format, {"make the plan again"});
   expect_refused(with("/problem/lda", -1), ErrorCode::bad_format, {"problem.lda = -1"});
   expect_refused(with("/problem/lda", 99), ErrorCode::invalid_argument, {"lda = 99"});
-  expect_refused(with("/problem/type_a", "fp16"), ErrorCode::unsupported, {"no kernel"});
+  expect_refused(with("/problem/type_a", "fp16"), ErrorCode::unsupported, {"type_a = fp16 with type_b = bf16"});
+  Json other_types = Json::parse(with("/problem/type_a", "fp16"));
+  other_types["problem"]["type_b"] = "fp16";
+  expect_refused(other_types.dump(), ErrorCode::unsupported, {"no kernel"});
   expect_refused(with("/device/compute_capability", 80), ErrorCode::wrong_device, {"8.0"});
 }
 

@@ -28,7 +28,8 @@ void expect_round_trip(int count, Parse parse) {
 }
 
 TEST(Names, ReadBack) {
-  expect_round_trip<DataType>(3, parse_data_type);
+  expect_round_trip<DataType>(5, parse_data_type);
+  expect_round_trip<Scaling>(5, parse_scaling);
   expect_round_trip<Layout>(2, parse_layout);
   expect_round_trip<Activation>(4, parse_activation);
   expect_round_trip<Bias>(3, parse_bias);
@@ -68,6 +69,13 @@ TEST(Names, KernelNamesAreUniqueAndStable) {
                   .tile_n = 32,
                   .cluster_n = 2}),
             "fp16_cr_ping_64x32x64_c1x2_swap_anyalign");
+}
+
+TEST(Names, KernelsOfTwoTypesNameBoth) {
+  KernelConfig kernel{.type_a = DataType::e4m3, .type_b = DataType::e4m3, .tile_m = 128, .tile_n = 128, .tile_k = 128};
+  EXPECT_EQ(name(kernel), "e4m3_rc_coop_128x128x128_c1x1");
+  kernel.type_b = DataType::e5m2;
+  EXPECT_EQ(name(kernel), "e4m3xe5m2_rc_coop_128x128x128_c1x1");
 }
 
 TEST(Names, VersionIsTheMacros) {

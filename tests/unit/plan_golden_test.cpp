@@ -60,6 +60,14 @@ std::vector<GemmProblem> problems_for_one_device() {
   problems.push_back({.m = 4096, .n = 4096, .k = 4096, .alignment_a_bytes = 2});
   problems.push_back(
       {.m = 2048, .n = 4096, .k = 1024, .epilogue = {.beta = 1, .bias = Bias::per_column, .activation = Activation::gelu_tanh}});
+  const auto fp8 = [&](GemmProblem problem, Scaling of_a, Scaling of_b) {
+    problem.type_a = DataType::e4m3;
+    problem.scaling_a = of_a, problem.scaling_b = of_b;
+    problems.push_back(problem);
+  };
+  fp8({.m = 4096, .n = 4096, .k = 4096, .type_b = DataType::e4m3}, Scaling::per_vector, Scaling::per_vector);
+  fp8({.m = 64, .n = 7168, .k = 4096, .type_b = DataType::e4m3}, Scaling::per_vector_128, Scaling::per_block_128);
+  fp8({.m = 2048, .n = 2048, .k = 2048, .type_b = DataType::e5m2}, Scaling::none, Scaling::per_tensor);
   return problems;
 }
 

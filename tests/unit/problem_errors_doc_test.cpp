@@ -29,6 +29,14 @@ Error plan_error(Change change) {
 }
 
 template <class Change>
+Error fp8_error(Change change) {
+  return plan_error([&](GemmProblem& p) {
+    p.type_a = p.type_b = DataType::e4m3;
+    change(p);
+  });
+}
+
+template <class Change>
 Error device_error(Change change) {
   DeviceSpec d = h200();
   change(d);
@@ -89,6 +97,16 @@ std::vector<Error> library_errors() {
       plan_error([](GemmProblem& p) { p.alignment_a_bytes = 12; }),
       plan_error([](GemmProblem& p) { p.layout_a = static_cast<Layout>(7); }),
       plan_error([](GemmProblem& p) { p.type_a = p.type_b = DataType::fp32; }),
+      plan_error([](GemmProblem& p) { p.type_a = DataType::fp16; }),
+      plan_error([](GemmProblem& p) { p.type_d = DataType::e4m3; }),
+      fp8_error([](GemmProblem& p) { p.layout_b = Layout::row_major; }),
+      fp8_error([](GemmProblem& p) { p.k = 100; }),
+      fp8_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_b = 1000; }),
+      fp8_error([](GemmProblem& p) { p.alignment_a_bytes = 8; }),
+      plan_error([](GemmProblem& p) { p.scaling_a = Scaling::per_tensor; }),
+      fp8_error([](GemmProblem& p) { p.scaling_a = Scaling::per_vector_128, p.ld_scale_a = 31; }),
+      fp8_error([](GemmProblem& p) { p.scaling_b = Scaling::per_block_128, p.ld_scale_b = std::int64_t{1} << 31; }),
+      fp8_error([](GemmProblem& p) { p.scaling_b = Scaling::per_vector, p.batch = 2, p.batch_stride_scale_b = -5; }),
       plan_error([](GemmProblem& p) { p.k = std::int64_t{1} << 31; }),
       plan_error([=](GemmProblem& p) { p.m = p.k = most; }),
       plan_error([](GemmProblem& p) { p.lda = std::int64_t{1} << 40; }),
@@ -138,6 +156,11 @@ std::vector<Error> library_errors() {
       arguments_error([](GemmProblem&, GemmArguments& a) { a.c = nullptr; }),
       arguments_error([](GemmProblem&, GemmArguments& a) { a.b = reinterpret_cast<const void*>(std::uintptr_t{0x2008}); }),
       arguments_error([](GemmProblem& p, GemmArguments&) { p.ldc = 8192; }),
+      arguments_error([](GemmProblem& p, GemmArguments&) { p.scaling_a = Scaling::per_tensor; }),
+      arguments_error([](GemmProblem& p, GemmArguments& a) {
+        p.scaling_b = Scaling::per_tensor;
+        a.scale_b = reinterpret_cast<const float*>(std::uintptr_t{0x3002});
+      }),
   };
 }
 

@@ -192,16 +192,124 @@ TEST(Problem, Alignments) {
 TEST(Problem, Types) {
   GemmProblem p = problem(8, 8, 8);
   p.type_a = p.type_b = DataType::fp32;
-  expect_refused(p, ErrorCode::unsupported, {"type_a = fp32", "bf16 or fp16"});
+  expect_refused(p, ErrorCode::unsupported, {"type_a = fp32", "bf16, fp16, e4m3 or e5m2"});
+  p.type_a = DataType::bf16;
+  expect_refused(p, ErrorCode::unsupported, {"type_b = fp32", "bf16, fp16, e4m3 or e5m2"});
   p.type_a = p.type_b = static_cast<DataType>(9);
   expect_refused(p, ErrorCode::unsupported, {"type_a"});
   p = problem(8, 8, 8);
-  p.type_d = static_cast<DataType>(3);
-  expect_refused(p, ErrorCode::unsupported, {"type_d", "fp32"});
+  for (const DataType type : {DataType::e4m3, DataType::e5m2, static_cast<DataType>(5)}) {
+    p.type_d = type;
+    expect_refused(p, ErrorCode::unsupported, {std::string("type_d = ") + to_string(type), "bf16, fp16 or fp32"});
+  }
   for (const DataType type : {DataType::bf16, DataType::fp16, DataType::fp32}) {
     p.type_d = type;
     accepted(p);
   }
+}
+
+GemmProblem fp8(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) {
+  GemmProblem p = problem(m, n, k, batch);
+  p.type_a = p.type_b = DataType::e4m3;
+  return p;
+}
+
+TEST(Problem, OperandsOfTwoTypes) {
+  GemmProblem p = problem(8, 8, 16);
+  p.type_a = DataType::fp16;
+  expect_refused(p, ErrorCode::unsupported, {"type_a = fp16", "type_b = bf16", "same type", "convert"});
+  p.type_b = DataType::e4m3;
+  expect_refused(p, ErrorCode::unsupported, {"type_a = fp16", "type_b = e4m3", "FP8 goes with FP8", "convert"});
+  for (const DataType a : {DataType::e4m3, DataType::e5m2})
+    for (const DataType b : {DataType::e4m3, DataType::e5m2}) {
+      p.type_a = a, p.type_b = b;
+      EXPECT_EQ(accepted(p).ldb, 16);
+    }
+}
+
+TEST(Problem, Fp8NeedsKContiguousAndRowsOf16Bytes) {
+  GemmProblem p = fp8(8, 8, 16);
+  p.layout_a = Layout::column_major;
+  expect_refused(p, ErrorCode::unsupported, {"layout_a = column-major", "fp8", "K must be contiguous", "transpose"});
+  p = fp8(16, 16, 16);
+  p.layout_b = Layout::row_major;
+  expect_refused(p, ErrorCode::unsupported, {"layout_b = row-major", "transpose"});
+
+  expect_refused(fp8(8, 8, 100), ErrorCode::unsupported,
+                 {"lda = 100 with fp8", "rows of A", "multiples of 16 bytes", "k if packed", "112"});
+  p = fp8(8, 8, 100);
+  p.lda = 112;
+  expect_refused(p, ErrorCode::unsupported, {"ldb = 100 with fp8", "columns of B", "pad to 112"});
+  p.ldb = 128;
+  EXPECT_EQ(accepted(p).lda, 112);
+  p.batch = 2;
+  p.batch_stride_b = 8 * 128 + 8;
+  expect_refused(p, ErrorCode::unsupported, {"batch_stride_b = 1032", "multiples of 16 bytes", "pad to 1040"});
+  p = fp8(8, 8, 16);
+  p.alignment_a_bytes = 8;
+  expect_refused(p, ErrorCode::unsupported, {"alignment_a_bytes = 8 with fp8", "multiple of 16 bytes", "move it"});
+  accepted(fp8(8, 8, 0));
+  accepted(fp8(0, 8, 16));
+}
+
+TEST(Problem, ScalesAreOfFp8Alone) {
+  GemmProblem p = problem(8, 8, 16);
+  p.scaling_b = Scaling::per_tensor;
+  expect_refused(p, ErrorCode::unsupported, {"scaling_a = none, scaling_b = tensor", "bf16 operands", "use alpha"});
+}
+
+TEST(Problem, StridesOfScales) {
+  GemmProblem p = fp8(300, 1000, 528, 3);
+  p.scaling_a = Scaling::per_vector_128, p.scaling_b = Scaling::per_block_128;
+  GemmProblem v = accepted(p);
+  EXPECT_EQ(v.ld_scale_a, 5);  // 4 blocks of K and 16 elements more
+  EXPECT_EQ(v.ld_scale_b, 5);
+  EXPECT_EQ(v.batch_stride_scale_a, 1500);
+  EXPECT_EQ(v.batch_stride_scale_b, 8 * 5);
+  EXPECT_EQ(scale_elems_a(v), 4500);
+  EXPECT_EQ(scale_elems_b(v), 120);
+  p.scale_layout_a = p.scale_layout_b = Layout::column_major;
+  p.ld_scale_b = 9;
+  p.batch_stride_scale_a = 0;
+  v = accepted(p);
+  EXPECT_EQ(v.ld_scale_a, 300);
+  EXPECT_EQ(v.batch_stride_scale_b, 45);
+  EXPECT_EQ(scale_elems_a(v), 1500);
+  EXPECT_EQ(scale_elems_b(v), 2 * 45 + 4 * 9 + 8);
+  EXPECT_EQ(accepted(v), v);
+
+  p.scaling_a = Scaling::per_vector, p.scaling_b = Scaling::per_tensor;
+  p.ld_scale_a = p.batch_stride_scale_a = kPacked;
+  v = accepted(p);
+  EXPECT_EQ(v.ld_scale_a, 0);  // never used
+  EXPECT_EQ(v.ld_scale_b, 0);
+  EXPECT_EQ(v.batch_stride_scale_a, 300);
+  EXPECT_EQ(v.batch_stride_scale_b, 1);
+  EXPECT_EQ(scale_elems_a(v), 900);
+  EXPECT_EQ(scale_elems_b(v), 3);
+
+  p.scaling_a = p.scaling_b = Scaling::none;
+  v = accepted(p);
+  EXPECT_EQ(scale_elems_a(v), 0);
+  EXPECT_EQ(scale_elems_b(v), 0);
+  EXPECT_EQ(v.batch_stride_scale_a, 0);
+}
+
+TEST(Problem, BadStridesOfScales) {
+  GemmProblem p = fp8(300, 1000, 528, 3);
+  p.scaling_a = Scaling::per_vector_128, p.scaling_b = Scaling::per_block_128;
+  p.ld_scale_a = 4;
+  expect_refused(p, ErrorCode::invalid_argument, {"ld_scale_a = 4", "5 scales that are adjacent", "kPacked"});
+  p.scale_layout_a = Layout::column_major;
+  p.ld_scale_a = 299;
+  expect_refused(p, ErrorCode::invalid_argument, {"ld_scale_a = 299", "300"});
+  p.ld_scale_a = kHuge;
+  expect_refused(p, ErrorCode::invalid_argument, {"ld_scale_a = 9223372036854775807", "2^31 - 1024", "kPacked"});
+  p.ld_scale_a = kPacked;
+  p.batch_stride_scale_b = -5;
+  expect_refused(p, ErrorCode::invalid_argument, {"batch_stride_scale_b = -5", "0 to repeat the scales", "kPacked"});
+  p.batch_stride_scale_b = kHuge;
+  expect_refused(p, ErrorCode::invalid_argument, {"batch_stride_scale_b = 9223372036854775807", "2^40"});
 }
 
 TEST(Problem, EnumeratorsThatDoNotExist) {
@@ -217,6 +325,18 @@ TEST(Problem, EnumeratorsThatDoNotExist) {
   p = problem(8, 8, 8);
   p.epilogue.activation = static_cast<Activation>(4);
   expect_refused(p, ErrorCode::invalid_argument, {"activation"});
+  p = fp8(8, 8, 16);
+  p.scaling_a = static_cast<Scaling>(5);
+  expect_refused(p, ErrorCode::invalid_argument, {"scaling_a"});
+  p = fp8(8, 8, 16);
+  p.scaling_b = static_cast<Scaling>(200);
+  expect_refused(p, ErrorCode::invalid_argument, {"scaling_b"});
+  p = fp8(8, 8, 16);
+  p.scale_layout_a = static_cast<Layout>(2);
+  expect_refused(p, ErrorCode::invalid_argument, {"scale_layout_a"});
+  p = fp8(8, 8, 16);
+  p.scale_layout_b = static_cast<Layout>(2);
+  expect_refused(p, ErrorCode::invalid_argument, {"scale_layout_b"});
 }
 
 TEST(Problem, FlopsCountWhatIsMultiplied) {
@@ -234,6 +354,10 @@ TEST(Problem, DescriptionNamesWhatDiffers) {
   p.layout_a = Layout::column_major;
   p.epilogue = {.beta = 1, .bias = Bias::per_row, .activation = Activation::silu};
   EXPECT_EQ(describe(p), "2 x 3 x 5, batch 7 bf16 -> fp32, A column-major, B column-major, + beta C, bias per_row, silu");
+  p = fp8(2, 3, 16);
+  p.type_b = DataType::e5m2;
+  p.scaling_a = Scaling::per_vector_128, p.scaling_b = Scaling::per_block_128;
+  EXPECT_EQ(describe(p), "2 x 3 x 16 e4m3 x e5m2 -> bf16, A row-major, B column-major, scales 1x128 and 128x128");
 }
 
 }  // namespace

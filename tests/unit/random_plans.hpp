@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <random>
@@ -17,6 +18,24 @@ T pick(std::mt19937& random, std::initializer_list<T> values) {
   return values.begin()[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
 }
 
+// FP8 operands, which only come with K contiguous and in rows of 16 bytes, and their scales.
+inline void make_fp8(std::mt19937& random, GemmProblem& p) {
+  p.type_a = pick(random, {DataType::e4m3, DataType::e5m2});
+  p.type_b = pick(random, {DataType::e4m3, DataType::e5m2});
+  p.layout_a = Layout::row_major, p.layout_b = Layout::column_major;
+  p.alignment_a_bytes = 16;
+  p.lda = (p.k + 15) / 16 * 16 + 16;
+  p.ldb = p.lda + 32;
+  const auto scaling = [&] {
+    return pick(random, {Scaling::none, Scaling::per_tensor, Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128});
+  };
+  p.scaling_a = scaling(), p.scaling_b = scaling();
+  p.scale_layout_a = pick(random, {Layout::row_major, Layout::column_major});
+  p.scale_layout_b = pick(random, {Layout::row_major, Layout::column_major});
+  if (pick(random, {true, false})) p.ld_scale_b = std::max(p.n, p.k / 128 + 1) + 3;
+  if (pick(random, {true, false})) p.batch_stride_scale_a = 0;
+}
+
 inline GemmProblem random_problem(std::mt19937& random) {
   const auto extent = [&] { return pick<std::int64_t>(random, {0, 1, 7, 8, 16, 63, 64, 100, 129, 512, 1000, 4096, 8191}); };
   GemmProblem p{.m = extent(), .n = extent(), .k = extent(), .batch = pick<std::int64_t>(random, {1, 1, 1, 2, 5})};
@@ -28,6 +47,7 @@ inline GemmProblem random_problem(std::mt19937& random) {
   if (pick(random, {true, false})) p.batch_stride_b = 0;
   p.alignment_a_bytes = pick(random, {2, 8, 16, 16, 16});
   p.constant_a = p.m % 2 == 1, p.constant_b = p.n % 3 == 1;
+  if (pick(random, {true, false, false})) make_fp8(random, p);
   p.epilogue.alpha = pick(random, {1.0f, 0.0f, -0.0f, 0.1f, 1e-40f, 3.4e38f});
   p.epilogue.beta = pick(random, {0.0f, 1.0f, -1.0f / 3.0f});
   p.epilogue.bias = pick(random, {Bias::none, Bias::per_row, Bias::per_column});

@@ -42,12 +42,13 @@ TEST(Reference, EveryKernelsDivisionGivesTheExactProduct) {
                         .n = kernel.tile_n + 3,
                         .k = 67,
                         .type_a = kernel.type_a,
-                        .type_b = kernel.type_a,
+                        .type_b = kernel.type_b,
                         .type_d = DataType::fp32};
     problem.layout_a = kernel.layout_a;
     problem.layout_b = kernel.layout_b;
-    problem.lda = problem.layout_a == Layout::row_major ? 72 : (problem.m + 7) / 8 * 8;
-    problem.ldb = problem.layout_b == Layout::row_major ? (problem.n + 7) / 8 * 8 : 72;
+    const auto rounded = [](std::int64_t extent) { return (extent + 15) / 16 * 16; };
+    problem.lda = rounded(problem.layout_a == Layout::row_major ? problem.k : problem.m);
+    problem.ldb = rounded(problem.layout_b == Layout::row_major ? problem.n : problem.k);
     GemmData data(problem, Values::integers);
     run(data, {.kernel_name = name(kernel)});
     expect_exact(data);
@@ -85,6 +86,58 @@ TEST(Reference, StridesBatchesAndWhatLiesBetween) {
   std::int64_t untouched = 0;
   for (std::int64_t i = 0; i < data.d.count(); ++i) untouched += std::isnan(data.d.get(i));
   EXPECT_EQ(untouched, data.d.count() - 3 * 70 * 37);
+}
+
+constexpr Scaling kScalings[] = {Scaling::none, Scaling::per_tensor, Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128};
+
+// Edges in all three directions, and gaps between the scales that hold NaN.
+TEST(Reference, Fp8ScalesOfEveryKindAndLayout) {
+  int count = 0;
+  for (const Scaling of_a : kScalings)
+    for (const Scaling of_b : kScalings) {
+      GemmProblem problem{.m = 130, .n = 137, .k = 263, .batch = 2, .type_d = DataType::fp32};
+      problem.lda = problem.ldb = 272;
+      problem.type_a = count % 3 == 0 ? DataType::e5m2 : DataType::e4m3;
+      problem.type_b = count % 2 == 0 ? DataType::e4m3 : DataType::e5m2;
+      problem.scaling_a = of_a, problem.scaling_b = of_b;
+      problem.scale_layout_a = count % 4 < 2 ? Layout::row_major : Layout::column_major;
+      problem.scale_layout_b = count % 5 < 2 ? Layout::row_major : Layout::column_major;
+      if (count % 3 == 1) problem.ld_scale_a = 140, problem.batch_stride_scale_a = 20000;
+      if (count % 3 == 2) problem.ld_scale_b = 150, problem.batch_stride_scale_b = 0;
+      ++count;
+      GemmData data(problem, Values::integers, static_cast<std::uint64_t>(count));
+      run(data);
+      expect_exact(data);
+    }
+}
+
+// Pieces of tiles are scaled each by itself.
+TEST(Reference, Fp8ScalesOfTilesInPieces) {
+  for (const SchedulerKind kind : {SchedulerKind::split_k, SchedulerKind::stream_k, SchedulerKind::hybrid})
+    for (const Scaling scaling : kScalings) {
+      GemmProblem problem{.m = 200, .n = 150, .k = 1296, .type_d = DataType::fp32};
+      problem.type_a = problem.type_b = DataType::e4m3;
+      problem.scaling_a = scaling;
+      problem.scaling_b = scaling == Scaling::per_vector_128 ? Scaling::per_block_128 : scaling;
+      problem.epilogue = {.alpha = 2, .beta = 1};
+      GemmData data(problem, Values::integers);
+      run(data, {.scheduler = kind, .min_k_tiles = 1});
+      expect_exact(data);
+    }
+}
+
+TEST(Reference, Fp8WithoutAProductToForm) {
+  for (const bool deep : {true, false}) {
+    GemmProblem problem{.m = 33, .n = 20, .k = deep ? 64 : 0, .type_d = DataType::fp32, .epilogue = {.alpha = 0, .beta = 1}};
+    problem.type_a = problem.type_b = DataType::e4m3;
+    problem.scaling_a = Scaling::per_block_128;
+    if (!deep) problem.epilogue.alpha = 1;
+    GemmData data(problem, Values::integers);
+    GemmArguments arguments = data.arguments();
+    arguments.a = arguments.b = arguments.scale_a = nullptr;
+    ASSERT_TRUE(run_on_cpu(plan_on_h10(problem).value(), arguments));
+    expect_exact(data);
+  }
 }
 
 TEST(Reference, BiasAlongColumns) {
@@ -199,6 +252,28 @@ TEST(ReferenceArguments, NullPointersAreNamedWithTheirReason) {
   arguments = data.arguments();
   arguments.bias = nullptr;
   expect_refused(plan, arguments, ErrorCode::invalid_argument, {"bias is null", "Bias::none"});
+}
+
+TEST(ReferenceArguments, ScalesAreNeededWhereTheProblemHasThem) {
+  GemmProblem problem{.m = 8, .n = 8, .k = 16};
+  problem.type_a = problem.type_b = DataType::e4m3;
+  problem.scaling_a = Scaling::per_vector, problem.scaling_b = Scaling::per_tensor;
+  GemmData data(problem, Values::integers);
+  const Plan plan = plan_on_h10(problem).value();
+  ASSERT_TRUE(run_on_cpu(plan, data.arguments()));
+  GemmArguments arguments = data.arguments();
+  arguments.scale_a = nullptr;
+  expect_refused(plan, arguments, ErrorCode::invalid_argument, {"scale_a is null", "the operand has scales", "pass them"});
+  arguments = data.arguments();
+  arguments.scale_b = nullptr;
+  expect_refused(plan, arguments, ErrorCode::invalid_argument, {"scale_b is null"});
+  arguments = data.arguments();
+  arguments.scale_b = reinterpret_cast<const float*>(static_cast<const char*>(data.scale_b.data()) + 2);
+  expect_refused(plan, arguments, ErrorCode::misaligned, {"scale_b = 0x", "aligned to 2 bytes", "at least 4 bytes"});
+
+  problem.scaling_a = problem.scaling_b = Scaling::none;
+  arguments.scale_a = arguments.scale_b = nullptr;
+  EXPECT_TRUE(run_on_cpu(plan_on_h10(problem).value(), arguments));
 }
 
 TEST(ReferenceArguments, MisalignedPointersSayHowToPlanForThem) {

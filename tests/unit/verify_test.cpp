@@ -1,8 +1,12 @@
 // The verifier must pass what is right and find what is wrong, however little of it there is.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -104,6 +108,137 @@ TEST(Verify, IntegersTimesFractionsMayRound) {
     EXPECT_GT(verified(data).worst_ratio, 0);
     EXPECT_TRUE(verified(data, 300).ok());
   }
+}
+
+constexpr Scaling kScalings[] = {Scaling::none, Scaling::per_tensor, Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128};
+
+GemmProblem fp8_problem(std::int64_t m, std::int64_t n, std::int64_t k, Scaling scaling_a, Scaling scaling_b) {
+  GemmProblem problem{.m = m, .n = n, .k = k, .type_a = DataType::e4m3, .type_b = DataType::e4m3, .type_d = DataType::fp32};
+  problem.scaling_a = scaling_a, problem.scaling_b = scaling_b;
+  return problem;
+}
+
+TEST(Verify, PassesTheReferenceForFp8AndEveryScaling) {
+  for (const Scaling scaling_a : kScalings)
+    for (const Scaling scaling_b : kScalings)
+      for (const DataType type_a : {DataType::e4m3, DataType::e5m2}) {
+        GemmProblem problem = fp8_problem(140, 135, 400, scaling_a, scaling_b);
+        problem.type_a = type_a;
+        problem.epilogue = {.alpha = 0.5f, .beta = 1, .activation = Activation::silu};
+        GemmData data = computed(problem, Values::normal);
+        const VerifyReport report = verified(data);
+        ASSERT_TRUE(report.ok()) << describe(problem) << ": " << to_string(report);
+        ASSERT_GT(report.worst_ratio, 0.0);
+        ASSERT_TRUE(verified(data, 500).ok()) << describe(problem);
+      }
+}
+
+// Scales are powers of two here, so that the sums are exact: whole blocks and samples must agree on that.
+TEST(Verify, Fp8IntegersMustBeExact) {
+  for (const Scaling scaling : kScalings) {
+    GemmData data = computed(fp8_problem(64, 64, 1024, scaling, Scaling::per_vector_128), Values::integers);
+    EXPECT_EQ(verified(data).worst_ratio, 0) << to_string(scaling);
+    ASSERT_TRUE(verified(data).ok() && verified(data, 2000).ok());
+    const std::int64_t place = data.index_d(0, 5, 6);
+    const double right = data.d.get(place);
+    data.d.set(place, right + std::scalbn(1.0, std::ilogb(right) - 23));
+    EXPECT_EQ(verified(data).wrong, 1) << to_string(scaling);
+    EXPECT_EQ(verified(data, 4096).wrong, 1) << to_string(scaling);
+  }
+}
+
+// The tensor cores need not hold integers of 2^13 and more, nor products of scales that have many bits.
+TEST(Verify, LargeFp8IntegersMayRound) {
+  GemmData data(fp8_problem(1, 1, 256, Scaling::none, Scaling::none), Values::integers);
+  for (const double value : {7.0, 8.0}) {
+    data.a.fill(value);
+    data.b.fill(value);
+    data.d.set(0, 256 * value * value - 1);
+    EXPECT_EQ(verified(data).wrong, value < 8 ? 1 : 0);  // 128 x 49 is below 2^13, 128 x 64 is not
+  }
+  GemmData scaled = computed(fp8_problem(40, 40, 256, Scaling::per_vector, Scaling::per_block_128), Values::integers);
+  for (std::int64_t row = 0; row < 40; ++row) scaled.scale_a.set(row, 0.1);
+  ASSERT_TRUE(run_on_cpu(plan_on_h10(scaled.problem).value(), scaled.arguments()));
+  EXPECT_TRUE(verified(scaled).ok());
+  EXPECT_GT(verified(scaled).worst_ratio, 0);
+}
+
+// A sum of FP8 products as Hopper's tensor cores make it: 32 products and the sum so far, cut off below the 14th bit of the largest.
+double add_in_14_bits(double sum, const double* products) {
+  double largest = std::abs(sum);
+  for (int i = 0; i < 32; ++i) largest = std::max(largest, std::abs(products[i]));
+  if (largest == 0) return 0;
+  const double unit = std::scalbn(1.0, std::ilogb(largest) - 13);
+  double total = std::trunc(sum / unit);
+  for (int i = 0; i < 32; ++i) total += std::trunc(products[i] / unit);
+  return total * unit;
+}
+
+// The whole product so, promoted every `depth` of K.
+void multiply_in_14_bits(GemmData& data, std::int64_t depth) {
+  const GemmProblem& p = data.problem;
+  for (std::int64_t row = 0; row < p.m; ++row)
+    for (std::int64_t column = 0; column < p.n; ++column) {
+      float promoted = 0;
+      for (std::int64_t first = 0; first < p.k; first += depth) {
+        double sum = 0, products[32];
+        for (std::int64_t k = first; k < std::min(p.k, first + depth); k += 32) {
+          for (std::int64_t i = 0; i < 32; ++i) products[i] = k + i < p.k ? data.get_a(0, row, k + i) * data.get_b(0, k + i, column) : 0;
+          sum = add_in_14_bits(sum, products);
+        }
+        promoted += static_cast<float>(sum * data.get_scale_a(0, row, first) * data.get_scale_b(0, first, column));
+      }
+      data.d.set(data.index_d(0, row, column), promoted);
+    }
+}
+
+// Numbers of one sign, all whose truncations add up; a few large ones, beside which the others vanish; every pattern of bits.
+TEST(Verify, PassesWhatTheTensorCoresMakeOfFp8) {
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal;
+  std::uniform_int_distribution<int> bytes(0, 125), percent(0, 99);
+  const std::vector<std::function<double()>> kinds = {
+      [&] { return 64 * normal(random); },
+      [&] { return std::abs(64 * normal(random)); },
+      [&] { return (percent(random) < 3 ? 300 : 4) * normal(random); },
+      [&] { return (percent(random) < 3 ? 400 : 0.3) * std::abs(normal(random)); },
+      [&] { return (percent(random) < 50 ? -1 : 1) * from_e4m3_bits(static_cast<std::uint8_t>(bytes(random))); },
+      [&] { return from_e4m3_bits(static_cast<std::uint8_t>(bytes(random))); },
+  };
+  double closest = 0;
+  for (const auto& draw : kinds) {
+    GemmData data(fp8_problem(20, 24, 784, Scaling::per_vector_128, Scaling::per_block_128), Values::normal);
+    for (test::Elements* each : {&data.a, &data.b})
+      for (std::int64_t i = 0; i < each->count(); ++i) each->set(i, draw());
+    multiply_in_14_bits(data, 128);
+    const VerifyReport report = verified(data);
+    EXPECT_TRUE(report.ok()) << to_string(report);
+    EXPECT_TRUE(verified(data, 100).ok());
+    closest = std::max(closest, report.worst_ratio);
+  }
+  EXPECT_GT(closest, 0.1) << "a bound that nothing comes near finds nothing";
+}
+
+TEST(Verify, FindsFp8SumsThatWereNotPromoted) {
+  GemmData data(fp8_problem(8, 8, 16384, Scaling::none, Scaling::none), Values::normal);
+  for (test::Elements* each : {&data.a, &data.b})
+    for (std::int64_t i = 0; i < each->count(); ++i) each->set(i, std::abs(each->get(i)));
+  multiply_in_14_bits(data, 128);
+  EXPECT_TRUE(verified(data).ok()) << to_string(verified(data));
+  multiply_in_14_bits(data, data.problem.k);
+  EXPECT_EQ(verified(data).wrong, 64);
+}
+
+// The scales of the block beside, as a kernel that takes them a block too late would have it.
+TEST(Verify, FindsScalesOfAnotherBlock) {
+  GemmData data = computed(fp8_problem(128, 128, 1024, Scaling::per_vector_128, Scaling::per_block_128), Values::normal);
+  ASSERT_TRUE(verified(data).ok());
+  std::swap_ranges(static_cast<float*>(data.scale_a.data()), static_cast<float*>(data.scale_a.data()) + 1,
+                   static_cast<float*>(data.scale_a.data()) + 1);
+  const VerifyReport report = verified(data);
+  EXPECT_GT(report.wrong, 100);  // of the 128 elements of row 0
+  EXPECT_LE(report.wrong, 128);
+  EXPECT_EQ(report.worst_row, 0);
 }
 
 TEST(Verify, FindsOneNanAndOneInfinity) {
@@ -228,6 +363,29 @@ TEST(VerifyBound, IsGammaTimesMagnitudesPlusOneRounding) {
   EXPECT_NEAR(bound.highest - 0.5, gamma * 64, 1e-7);
   EXPECT_EQ(judge(bound, 0.5 + gamma * 60).verdict, ElementVerdict::right);
   EXPECT_EQ(judge(bound, 0.5 + gamma * 70).verdict, ElementVerdict::wrong);
+}
+
+// What was lost in each 128 of K, and fp32 for what is added after that.
+TEST(VerifyBound, OfFp8IsThatOfSumsOf128) {
+  const auto allowed = [](std::int64_t k) {
+    const ElementSums sums{.product = 0.5, .magnitude = 64, .integers = false, .lost = 0.25};
+    return bound_element(fp8_problem(1, 1, k, Scaling::none, Scaling::none), sums, 0, 0).highest - 0.5;
+  };
+  EXPECT_NEAR(allowed(128), 0.25, 64 * 1e-6);
+  EXPECT_NEAR(allowed(1 << 20) - allowed(128), 64 * 0x1p13 * 0x1p-23, 64 * 1e-5);
+  EXPECT_EQ(lost_in_fp8_step(8192, 5), 34);  // a unit for each product, the sum, and their sum
+  EXPECT_EQ(lost_in_fp8_step(5, 16384), 68);
+}
+
+TEST(VerifyBound, TheGranuleOfAScaleIsItsLastBit) {
+  EXPECT_EQ(granule_of(1), 1);
+  EXPECT_EQ(granule_of(-0.5f), 0.5);
+  EXPECT_EQ(granule_of(0.75f), 0.25);
+  EXPECT_EQ(granule_of(48), 1);
+  EXPECT_EQ(granule_of(0), 1);
+  EXPECT_EQ(granule_of(std::numeric_limits<float>::infinity()), 1);
+  EXPECT_EQ(granule_of(std::nextafter(1.0f, 2.0f)), 0x1p-23);
+  EXPECT_EQ(granule_of(std::numeric_limits<float>::denorm_min()), 0x1p-149);
 }
 
 TEST(VerifyBound, ApproximateTanhDoesNotPass) {

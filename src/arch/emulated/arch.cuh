@@ -54,6 +54,7 @@ SLUICE_DEVICE void raise_register_limit(Location at = Location::current()) {
   emulated::set_register_limit(registers, at);
 }
 SLUICE_DEVICE float opaque(float value) { return value; }
+SLUICE_DEVICE void compute_first(float&, int&) {}
 using emulated::note_barrier;
 using emulated::note_role;
 using emulated::note_work;
@@ -228,7 +229,7 @@ SLUICE_DEVICE void wgmma(float (&d)[registers], std::uint64_t p_descriptor, std:
 }
 
 template <int registers>
-SLUICE_DEVICE void wgmma_results(float (&)[registers]) {}
+SLUICE_DEVICE void pin_registers(float (&)[registers]) {}
 template <DataType type_p, DataType type_q, bool adds, int registers>
 SLUICE_DEVICE void wgmma_8_bit(float (&d)[registers], std::uint64_t p_descriptor, std::uint64_t q_descriptor,
                                Location at = Location::current()) {
@@ -246,6 +247,7 @@ SLUICE_DEVICE std::uint16_t float_to_fp16(float x, Location at = Location::curre
   emulated::check_poison(x, at);
   return emulated::float_to_fp16(x);
 }
+SLUICE_DEVICE float fused_multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
 SLUICE_DEVICE float as_float(int x) { return std::bit_cast<float>(x); }
 SLUICE_DEVICE float bf16_to_float(std::uint16_t bits) { return emulated::bf16_to_float(bits); }
 SLUICE_DEVICE float fp16_to_float(std::uint16_t bits) { return emulated::fp16_to_float(bits); }

@@ -214,9 +214,10 @@ SLUICE_DEVICE void wgmma(float (&d)[registers], std::uint64_t p_descriptor, std:
   WgmmaInstruction<registers * 2>::template issue<type, p_major, q_major>(d, p_descriptor, q_descriptor);
 }
 
-// After the wait: only from here on may d be read. To the compiler registers have nothing to do with the wait.
+// A line that registers do not cross: what is computed into d before is computed here, what reads d reads it behind. To the compiler they
+// have nothing to do with wgmma_wait and with each other.
 template <int registers>
-SLUICE_DEVICE void wgmma_results(float (&d)[registers]) {
+SLUICE_DEVICE void pin_registers(float (&d)[registers]) {
 #pragma unroll
   for (int i = 0; i < registers; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }

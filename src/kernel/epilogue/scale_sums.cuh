@@ -14,17 +14,22 @@ class ScaleSums {
     using TileP = OperandTile<config, Operand::p>;
     using TileQ = OperandTile<config, Operand::q>;
     const int row = TileP::first_vector(tile) + first_block * kWgmmaRows + arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4;
-    const int column = TileQ::first_vector(tile) + arch::lane() % 4 * 2;
+    int column = TileQ::first_vector(tile) + arch::lane() % 4 * 2;
+    float rows[Accumulators<config>::kBlocks][2];
     SLUICE_UNROLL
-    for (int rows = 0; rows < Accumulators<config>::kBlocks; ++rows) {
-      const float low = scale(params.scale_p, row + rows * kWgmmaRows, tile.group);
-      const float high = scale(params.scale_p, row + rows * kWgmmaRows + 8, tile.group);
+    for (int block = 0; block < Accumulators<config>::kBlocks; ++block) {
+      rows[block][0] = scale(params.scale_p, row + block * kWgmmaRows, tile.group);
+      rows[block][1] = scale(params.scale_p, row + block * kWgmmaRows + 8, tile.group);
+    }
+    SLUICE_UNROLL
+    for (int j = 0; j < tile_q(config) / 8; ++j) {
+      const float low = scale(params.scale_q, column + 8 * j, tile.group), high = scale(params.scale_q, column + 8 * j + 1, tile.group);
       SLUICE_UNROLL
-      for (int j = 0; j < tile_q(config) / 8; ++j) {
+      for (int block = 0; block < Accumulators<config>::kBlocks; ++block) {
         SLUICE_UNROLL
-        for (int i = 0; i < 4; ++i)
-          sums.values[rows][4 * j + i] *= (i < 2 ? low : high) * scale(params.scale_q, column + 8 * j + i % 2, tile.group);
+        for (int i = 0; i < 4; ++i) sums.values[block][4 * j + i] *= rows[block][i / 2] * (i % 2 == 0 ? low : high);
       }
+      arch::compute_first(sums.values[0][4 * j], column);  // else all columns' scales are loaded at once, into registers there are none of
     }
   }
 

@@ -8,6 +8,7 @@
 
 #include "arch/arch.cuh"
 #include "core/kernel_layout.hpp"
+#include "kernel/gemm_params.cuh"
 
 namespace sluice {
 
@@ -20,7 +21,7 @@ struct OperandTile {
   static constexpr int kVectors = kIsP ? tile_p(config) : tile_q(config);
   static constexpr arch::Major kMajor = (kIsP ? k_major_p(config) : k_major_q(config)) ? arch::Major::k : arch::Major::vector;
   static constexpr int kRowElems = kSwizzleBytes / size_bytes(config.type_a);  // along the contiguous direction
-  static constexpr int kBlockBytes = kRowElems * kSwizzleBytes;                // 64 rows
+  static constexpr int kBlockBytes = kWgmmaRows * kSwizzleBytes;               // 64 rows
   static constexpr int kEightRowsBytes = 8 * kSwizzleBytes;
   static constexpr int kSlabs = config.tile_k / kRowElems;
   static constexpr int kSlabBytes = kVectors * kSwizzleBytes;
@@ -63,5 +64,13 @@ struct OperandTile {
   // From 64 vectors to the next 64.
   static constexpr int kBlockStepBytes = kBlockBytes;
 };
+
+// Whether the vectors of a tile of an FP8 operand have scales of more than one value over a block of K; else only the first has one in the
+// ring.
+template <KernelConfig config, Operand operand>
+SLUICE_DEVICE bool scales_differ(const ScaleParams& scales, const WorkTile& tile) {
+  const int first = OperandTile<config, operand>::first_vector(tile), last = first + OperandTile<config, operand>::kVectors - 1;
+  return scales.along_k && first >> scales.block_shift != last >> scales.block_shift;
+}
 
 }  // namespace sluice

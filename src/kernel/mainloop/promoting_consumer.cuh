@@ -1,7 +1,8 @@
 // Empties the ring into the accumulators of one warpgroup, for FP8 operands: the tensor cores add up 128 of K, and what they found is
 // multiplied by its scales and promoted to fp32 sums by ordinary instructions. (Hopper's tensor cores add FP8 products with some 14 bits:
-// DeepSeek-V3, arXiv 2412.19437, section 3.3.2.) Where registers allow it there are two sets of such short sums, so that the tensor cores
-// fill one while the other is promoted; where they do not, the other warpgroup keeps the tensor cores busy meanwhile.
+// DeepSeek-V3, arXiv 2412.19437, section 3.3.2.) This goes by units: 64 rows of P over 128 of K, whose short sums have registers of their
+// own. Where registers allow it there are two sets of them, so that the tensor cores fill one while the other is promoted; where they do
+// not, the other warpgroup keeps the tensor cores busy meanwhile.
 #pragma once
 
 #include <type_traits>
@@ -32,54 +33,81 @@ class PromotingConsumer {
       issued();
       return;
     }
-    const bool q_differs = q_scales_differ(tile);
-    Position behind = at;  // the stage of the block that is promoted next
-    int left = k_tiles * kBlocks;
-    Sums even;  // short sums of blocks 0, 2, ...
-    issue(even, at, 0);
+    const Places places = scale_places(tile);
+    Short even;
     if constexpr (kSets == 1) {
       SLUICE_NO_UNROLL
-      for (int block = 0; --left > 0; block = (block + 1) % kBlocks) {
-        arch::wgmma_wait<0>();
-        promote(sums, even, behind, block, q_differs);
-        issue(even, at, (block + 1) % kBlocks);
+      for (int left = k_tiles; left > 0; --left) {
+        SLUICE_UNROLL
+        for (int unit = 0; unit < kUnits; ++unit) {
+          issue(even, at, unit, places);
+          if (unit == kUnits - 1 && left == 1) issued();
+          arch::wgmma_wait<0>();
+          promote(sums, even, at, unit, places);
+        }
       }
-      issued();
-      arch::wgmma_wait<0>();
-      promote(sums, even, behind, kBlocks - 1, q_differs);
     } else {
-      Sums odd;
+      Short odd;
+      Position behind = at;  // the stage of the unit that is promoted next
+      const auto issue_next = [&](Short& d, int unit) {
+        issue(d, at, unit, places);
+        if (unit == kUnits - 1) at.advance();
+      };
+      int left = k_tiles * kUnits - 1;
+      issue_next(even, 0);
       SLUICE_NO_UNROLL
-      for (--left; left >= 2; left -= 2) {
-        issue(odd, at, kOdd);
+      for (; left >= 2; left -= 2) {
+        issue_next(odd, kOdd);
         arch::wgmma_wait<1>();
-        promote(sums, even, behind, 0, q_differs);
-        issue(even, at, 0);
+        promote(sums, even, behind, 0, places);
+        issue_next(even, 0);
         arch::wgmma_wait<1>();
-        promote(sums, odd, behind, kOdd, q_differs);
+        promote(sums, odd, behind, kOdd, places);
       }
       if (left > 0) {
-        issue(odd, at, kOdd);
+        issue_next(odd, kOdd);
         arch::wgmma_wait<1>();
-        promote(sums, even, behind, 0, q_differs);
+        promote(sums, even, behind, 0, places);
         issued();
         arch::wgmma_wait<0>();
-        promote(sums, odd, behind, kOdd, q_differs);
+        promote(sums, odd, behind, kOdd, places);
       } else {
         issued();
         arch::wgmma_wait<0>();
-        promote(sums, even, behind, 0, q_differs);
+        promote(sums, even, behind, 0, places);
       }
     }
   }
 
  private:
-  static constexpr int kBlocks = scale_blocks_per_stage(config);
-  static constexpr int kOdd = kBlocks - 1;  // which block of its stage an odd one is
-  static constexpr int kPerThread = accumulators_per_thread(config);
+  // Where this thread finds its scales in a block's, in bytes.
+  struct Places {
+    std::uint32_t p;           // that of its first row among P's
+    std::uint32_t eight_rows;  // from there to the one eight rows further down
+    std::uint32_t row_block;   // and to the next 64 rows'
+    int q_differs;             // whether those of Q differ from column to column
+  };
+  // The accumulators of one unit, and the factors of rows r and r + 8: of Q's scale too, unless they differ.
+  struct Short {
+    float values[Sums::kPerBlock];
+    float factors[2];
+  };
+  static constexpr int kUnits =
+      scale_blocks_per_stage(config) * Sums::kBlocks;  // of a stage: unit u is rows u % kBlocks, block of K u / kBlocks
+  static constexpr int kOdd = kUnits - 1;              // which unit of its stage an odd one is
   static constexpr int kMostRegisters = 200;
-  static constexpr int kSets = 3 * kPerThread <= kMostRegisters ? 2 : 1;
-  static_assert(kBlocks <= 2);
+  static constexpr int kSets = (Sums::kBlocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
+  static_assert(kUnits <= 2, "which rows and block an odd unit is must be known to the compiler");
+
+  // Worked out once a tile: arch::uniform() keeps the compiler from doing it over for each unit.
+  SLUICE_DEVICE Places scale_places(const WorkTile& tile) const {
+    const int p_differs = arch::uniform(scales_differ<config, Operand::p>(params_.scale_p, tile) ? 1 : 0);
+    const int q_differs = arch::uniform(scales_differ<config, Operand::q>(params_.scale_q, tile) ? 1 : 0);
+    return {.p = words(p_differs * (first_block_ * kWgmmaRows + arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4)),
+            .eight_rows = words(p_differs * 8),
+            .row_block = words(p_differs * kWgmmaRows),
+            .q_differs = q_differs};
+  }
 
   static SLUICE_DEVICE void clear(Sums& sums) {
     SLUICE_UNROLL
@@ -89,95 +117,66 @@ class PromotingConsumer {
     }
   }
 
-  // Starts the multiplication of one block of K of the stage.
-  SLUICE_DEVICE void issue(Sums& shorts, Position& at, int block) const {
+  // Starts the multiplication of a unit of the stage, and fetches its scales.
+  SLUICE_DEVICE void issue(Short& d, const Position& at, int unit, const Places& places) const {
     constexpr int kSteps = kScaleBlockElems / arch::kWgmmaDepthBytes;
     constexpr DataType kTypeP = swapped(config) ? config.type_b : config.type_a, kTypeQ = swapped(config) ? config.type_a : config.type_b;
-    if (block == 0) ring_.wait_full(at);
+    const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
+    if (unit == 0) ring_.wait_full(at);
     arch::wgmma_fence();
     const std::uint64_t p = TileP::descriptor(ring_.stage_p(at) + first_block_ * TileP::kBlockStepBytes);
     const std::uint64_t q = TileQ::descriptor(ring_.stage_q(at));
     SLUICE_UNROLL
     for (int step = 0; step < kSteps; ++step) {
-      SLUICE_UNROLL
-      for (int rows = 0; rows < Sums::kBlocks; ++rows) {
-        const std::uint64_t p_step =
-            arch::advance_descriptor(p, TileP::step_offset_bytes(block * kSteps + step) + rows * TileP::kBlockStepBytes);
-        const std::uint64_t q_step = arch::advance_descriptor(q, TileQ::step_offset_bytes(block * kSteps + step));
-        if (step == 0)
-          arch::wgmma_8_bit<kTypeP, kTypeQ, false>(shorts.values[rows], p_step, q_step);
-        else
-          arch::wgmma_8_bit<kTypeP, kTypeQ, true>(shorts.values[rows], p_step, q_step);
-      }
+      const std::uint64_t p_step =
+          arch::advance_descriptor(p, TileP::step_offset_bytes(block * kSteps + step) + rows * TileP::kBlockStepBytes);
+      const std::uint64_t q_step = arch::advance_descriptor(q, TileQ::step_offset_bytes(block * kSteps + step));
+      if (step == 0)
+        arch::wgmma_8_bit<kTypeP, kTypeQ, false>(d.values, p_step, q_step);
+      else
+        arch::wgmma_8_bit<kTypeP, kTypeQ, true>(d.values, p_step, q_step);
     }
     arch::wgmma_commit();
-    if (block == kBlocks - 1) at.advance();
-  }
-
-  // Whether Q's vectors have scales of more than one value over a block of K.
-  SLUICE_DEVICE bool q_scales_differ(const WorkTile& tile) const {
-    const ScaleParams& scales = params_.scale_q;
-    const int first = TileQ::first_vector(tile);
-    return scales.along_k && first >> scales.block_shift != (first + tile_q(config) - 1) >> scales.block_shift;
-  }
-
-  // Adds short sums, whose stage is `at`, times their scales. Lets go of the stage after its last block.
-  SLUICE_DEVICE void promote(Sums& sums, Sums& shorts, Position& at, int block, bool q_differs) const {
-    SLUICE_UNROLL
-    for (int rows = 0; rows < Sums::kBlocks; ++rows) arch::wgmma_results(shorts.values[rows]);
-    const arch::SharedAddress scales_p = ring_.scales_p(at, block) + static_cast<std::uint32_t>(row_in_block()) * sizeof(float);
-    const arch::SharedAddress scales_q = ring_.scales_q(at, block);
-    float p[Sums::kBlocks][2];  // of rows r and r + 8
-    SLUICE_UNROLL
-    for (int rows = 0; rows < Sums::kBlocks; ++rows) {
-      SLUICE_UNROLL
-      for (int half = 0; half < 2; ++half)
-        p[rows][half] = params_.scale_p.along_k
-                            ? load(scales_p + static_cast<std::uint32_t>((first_block_ + rows) * kWgmmaRows + half * 8) * sizeof(float))
-                            : 1.0f;
-    }
-    if (q_differs) {
-      promote_by_column(sums, shorts, p, scales_q);
-      if (block == kBlocks - 1) let_go(at);
-      return;
-    }
-    const float q = params_.scale_q.along_k ? load(scales_q) : 1.0f;
-    if (block == kBlocks - 1) let_go(at);
-    SLUICE_UNROLL
-    for (int rows = 0; rows < Sums::kBlocks; ++rows) {
-      const float low = p[rows][0] * q, high = p[rows][1] * q;
-      SLUICE_UNROLL
-      for (int i = 0; i < Sums::kPerBlock; ++i) sums.values[rows][i] += (i % 4 < 2 ? low : high) * shorts.values[rows][i];
+    const float q_factor = params_.scale_q.along_k && places.q_differs == 0 ? load(ring_.scales_q(at, block)) : 1.0f;
+    d.factors[0] = d.factors[1] = q_factor;
+    if (params_.scale_p.along_k) {
+      const arch::SharedAddress mine = ring_.scales_p(at, block) + places.p + (rows > 0 ? places.row_block : 0);
+      d.factors[0] *= load(mine);
+      d.factors[1] *= load(mine + places.eight_rows);
     }
   }
 
-  static SLUICE_DEVICE void promote_by_column(Sums& sums, const Sums& shorts, const float (&p)[Sums::kBlocks][2],
-                                              arch::SharedAddress scales_q) {
-    const arch::SharedAddress mine = scales_q + static_cast<std::uint32_t>(arch::lane() % 4 * 2) * sizeof(float);
+  // Adds a unit's short sums, times their scales. Behind the last unit of a stage lets go of it, and `at` moves on.
+  SLUICE_DEVICE void promote(Sums& sums, Short& from, Position& at, int unit, const Places& places) const {
+    const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
+    arch::pin_registers(from.values);  // until now they were the tensor cores'
+    if (places.q_differs != 0) multiply_by_column(from, ring_.scales_q(at, block));
+    if (unit == kUnits - 1) {
+      ring_.release(at);
+      at.advance();
+    }
+    SLUICE_UNROLL
+    for (int i = 0; i < Sums::kPerBlock; ++i)
+      sums.values[rows][i] = arch::fused_multiply_add(from.values[i], from.factors[i % 4 / 2], sums.values[rows][i]);
+  }
+
+  static SLUICE_DEVICE void multiply_by_column(Short& from, arch::SharedAddress scales_q) {
+    const arch::SharedAddress mine = scales_q + words(arch::lane() % 4 * 2);
     SLUICE_UNROLL
     for (int j = 0; j < Sums::kPerBlock / 4; ++j) {
       float q[2];
-      arch::load_shared(mine + static_cast<std::uint32_t>(j) * 8 * sizeof(float), q);
+      arch::load_shared(mine + words(8 * j), q);
       SLUICE_UNROLL
-      for (int rows = 0; rows < Sums::kBlocks; ++rows) {
-        SLUICE_UNROLL
-        for (int i = 0; i < 4; ++i) sums.values[rows][4 * j + i] += p[rows][i / 2] * (q[i % 2] * shorts.values[rows][4 * j + i]);
-      }
+      for (int i = 0; i < 4; ++i) from.values[4 * j + i] *= q[i % 2];
     }
   }
 
-  SLUICE_DEVICE void let_go(Position& at) const {
-    ring_.release(at);
-    at.advance();
-  }
-
+  static SLUICE_DEVICE constexpr std::uint32_t words(int count) { return static_cast<std::uint32_t>(count) * sizeof(float); }
   static SLUICE_DEVICE float load(arch::SharedAddress address) {
     float value[1];
     arch::load_shared(address, value);
     return value[0];
   }
-  // Of this thread's first row among the 64 of a block.
-  static SLUICE_DEVICE int row_in_block() { return arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4; }
 
   const MainloopParams& params_;
   const Ring& ring_;

@@ -22,14 +22,17 @@ class ScaleProducer {
 
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool) const {
     if (!params_.scale_p.along_k && !params_.scale_q.along_k) return;  // nobody waits for any
+    constexpr int kBlocks = scale_blocks_per_stage(config);
+    Words<Operand::p> p(params_.scale_p, tile, tile.k_begin * kBlocks);
+    Words<Operand::q> q(params_.scale_q, tile, tile.k_begin * kBlocks);
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);
       SLUICE_UNROLL
-      for (int block = 0; block < scale_blocks_per_stage(config); ++block) {
-        const int k_block = k_tile * scale_blocks_per_stage(config) + block;
-        copy<Operand::p>(params_.scale_p, tile, k_block, ring_.scales_p(at, block));
-        copy<Operand::q>(params_.scale_q, tile, k_block, ring_.scales_q(at, block));
+      for (int block = 0; block < kBlocks; ++block) {
+        const bool inside = (k_tile * kBlocks + block) * kScaleBlockElems < params_.k;
+        p.copy(ring_.scales_p(at, block), inside);
+        q.copy(ring_.scales_q(at, block), inside);
       }
       arch::barrier_arrive_when_copied(ring_.full_barrier(at));
       at.advance();
@@ -37,21 +40,41 @@ class ScaleProducer {
   }
 
  private:
+  // The words of one operand's tile that a lane asks for: where those of the next block of K are.
   template <Operand operand>
-  SLUICE_DEVICE void copy(const ScaleParams& scales, const WorkTile& tile, int k_block, arch::SharedAddress to) const {
-    using Tile = OperandTile<config, operand>;
-    if (!scales.along_k) return;
-    const float* from = scales.data + tile.group * scales.batch_stride + k_block * scales.k_stride;
-    const bool inside_k = k_block * kScaleBlockElems < params_.k;
-    const int first = Tile::first_vector(tile);
-    SLUICE_NO_UNROLL
-    for (int i = arch::lane(); i < Tile::kVectors; i += 32) {
-      const int vector = first + i;
-      const bool inside = inside_k && vector < scales.vectors;
-      arch::copy_word_async(to + static_cast<std::uint32_t>(i) * sizeof(float),
-                            from + (inside ? (vector >> scales.block_shift) * scales.vector_stride : 0), inside);
+  class Words {
+   public:
+    SLUICE_DEVICE Words(const ScaleParams& scales, const WorkTile& tile, int k_block)
+        : from_(scales.data + tile.group * scales.batch_stride + k_block * scales.k_stride),
+          step_(scales.k_stride),
+          count_(!scales.along_k                                ? 0
+                 : scales_differ<config, operand>(scales, tile) ? Tile::kVectors
+                                                                : 1),
+          inside_(scales.vectors - Tile::first_vector(tile)) {
+      const int first = Tile::first_vector(tile) + arch::lane();
+      SLUICE_UNROLL
+      for (int i = 0; i < kPerLane; ++i) offsets_[i] = ((first + i * 32) >> scales.block_shift) * static_cast<int>(scales.vector_stride);
     }
-  }
+    SLUICE_DEVICE void copy(arch::SharedAddress to, bool inside_k) {
+      SLUICE_UNROLL
+      for (int i = 0; i < kPerLane; ++i) {
+        const int at = arch::lane() + i * 32;
+        const bool inside = inside_k && at < inside_;
+        if (at < count_)
+          arch::copy_word_async(to + static_cast<std::uint32_t>(at) * sizeof(float), from_ + (inside ? offsets_[i] : 0), inside);
+      }
+      from_ += step_;
+    }
+
+   private:
+    using Tile = OperandTile<config, operand>;
+    static constexpr int kPerLane = (Tile::kVectors + 31) / 32;
+    const float* from_;
+    std::int64_t step_;
+    int offsets_[kPerLane];  // of a matrix's scales: 32 bits are enough (core/problem.cpp)
+    int count_;              // words of the tile
+    int inside_;             // vectors of the tile that the operand has
+  };
 
   const MainloopParams& params_;
   const Ring& ring_;
