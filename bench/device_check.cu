@@ -92,9 +92,15 @@ __device__ void note_ratio(CheckReport* report, double ratio) {
     atomicMax(reinterpret_cast<int*>(&report->worst_ratio), __float_as_int(static_cast<float>(ratio)));
 }
 
+// The tensor cores add 32 products of FP8 to the sum so far, and cut off what each of these, and their sum, has below the 14th bit of the
+// largest (docs/numbers.md).
+constexpr std::int64_t kStep = 32;
+constexpr double kLostOfLargest = (kStep + 2) * 0x1p-13;
+
 struct Sum {
   double value = 0;
   double magnitude = 0;  // of the products' absolute values
+  double lost = 0;       // by the tensor cores, of products of FP8
 };
 
 template <class A, class B>
@@ -102,23 +108,32 @@ __device__ Sum multiply(const Operands& o, std::int64_t k, std::int64_t batch, s
   const A* a = static_cast<const A*>(o.a) + batch * o.a_strides.batch + row * o.a_strides.row;
   const B* b = static_cast<const B*>(o.b) + batch * o.b_strides.batch + column * o.b_strides.column;
   Sum sum;
-  for (std::int64_t begin = 0; begin < k; begin += kScaleBlock) {
-    const double scale = o.a_scales.at(batch, row, begin / kScaleBlock) * o.b_scales.at(batch, column, begin / kScaleBlock);
-    const std::int64_t end = begin + kScaleBlock < k ? begin + kScaleBlock : k;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const double product = scale * (to_double(a[i * o.a_strides.column]) * to_double(b[i * o.b_strides.row]));
-      sum.value += product;
-      sum.magnitude += fabs(product);
+  for (std::int64_t block = 0; block < k; block += kScaleBlock) {
+    const double scale = o.a_scales.at(batch, row, block / kScaleBlock) * o.b_scales.at(batch, column, block / kScaleBlock);
+    Sum unscaled;
+    for (std::int64_t begin = block; begin < k && begin < block + kScaleBlock; begin += kStep) {
+      const std::int64_t end = begin + kStep < k ? begin + kStep : k;
+      double largest = fabs(unscaled.value) + unscaled.lost;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const double product = to_double(a[i * o.a_strides.column]) * to_double(b[i * o.b_strides.row]);
+        unscaled.value += product;
+        unscaled.magnitude += fabs(product);
+        largest = fmax(largest, fabs(product));
+      }
+      if (sizeof(A) == 1) unscaled.lost += kLostOfLargest * largest;
     }
+    sum.value += scale * unscaled.value;
+    sum.magnitude += fabs(scale) * unscaled.magnitude;
+    sum.lost += fabs(scale) * unscaled.lost;
   }
   return sum;
 }
 
-// Of a sum of products, relative to their magnitude. The tensor cores cut off what products of FP8 have below the 14th bit of the largest.
+// Of a sum of products. Those of FP8 are promoted after each 128 of K: two roundings for each, and some for the scales.
 template <class A>
-__device__ double sum_error(std::int64_t k) {
-  const double ku = static_cast<double>(k) * 0x1p-23;
-  return ku / (1 - ku) + (sizeof(A) == 1 ? 5 * 0x1p-13 : 0.0);
+__device__ double error_of(const Sum& sum, std::int64_t k) {
+  const double steps = sizeof(A) == 1 ? static_cast<double>((k + kScaleBlock - 1) / kScaleBlock + 4) : static_cast<double>(k);
+  return sum.lost + steps * 0x1p-23 / (1 - steps * 0x1p-23) * (sum.magnitude + sum.lost);
 }
 
 template <class A, class B, class D>
@@ -136,7 +151,7 @@ __global__ void check_elements(GemmProblem p, Operands o, Exactness exactness, s
   const double alpha = p.epilogue.alpha, beta = p.epilogue.beta;
   const Sum sum = alpha != 0 ? multiply<A, B>(o, p.k, batch, row, column) : Sum{};
   double value = alpha * sum.value;
-  double error = sum_error<A>(p.k) * fabs(alpha) * sum.magnitude;
+  double error = fabs(alpha) * error_of<A>(sum, p.k);
   double terms = fabs(value);
   if (beta != 0) {
     const double c = to_double(static_cast<const D*>(o.c)[batch * o.c_strides.batch + row * o.c_strides.row + column]);

@@ -6,8 +6,8 @@
 namespace sluice::bench {
 
 enum class Exactness : std::uint8_t {
-  // |got - expected| <= gamma_k |alpha| |A||B| + rounding of the epilogue and of the output type, gamma_k with u = 2^-23. FP8 operands:
-  // gamma_k + 5 * 2^-13, because the tensor cores add their products with some 14 bits.
+  // |got - expected| <= gamma_k |alpha| |A||B| + rounding of the epilogue and of the output type, gamma_k with u = 2^-23. Sums
+  // of FP8 products may lose more: docs/numbers.md.
   bounded,
   exact,  // integer-valued operands, with scales of powers of two: the same number, rounded once to the output's type
 };

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "gpu/scaled_cases.hpp"
 #include "placed_operands.hpp"
 
 namespace sluice::test {
@@ -21,11 +22,11 @@ constexpr std::array kAsynchronies = {Asynchrony::eager, Asynchrony::lazy, Async
 constexpr int kSeedsEach = 3;
 
 // One consumer warpgroup and two, either operand on wgmma's 64-row side, tiles of one packet a thread, of a part of a chunk, of two blocks
-// a warpgroup, half rings.
-constexpr std::array kKernels = {"bf16_rc_coop_64x96x128_c1x1",       "bf16_rc_coop_64x40x256_c1x1",
-                                 "bf16_rc_coop_128x128x64_c1x1",      "bf16_rc_coop_128x56x128_c1x1",
-                                 "bf16_rc_coop_256x144x64_c1x1",      "bf16_rc_coop_8x64x256_c1x1_swap",
-                                 "bf16_rc_coop_16x128x128_c1x1_swap", "bf16_rc_coop_16x64x128_c1x1_x2_swap"};
+// a warpgroup, half rings, scales that change along K.
+constexpr std::array kKernels = {
+    "bf16_rc_coop_64x96x128_c1x1",       "bf16_rc_coop_64x40x256_c1x1",         "bf16_rc_coop_128x128x64_c1x1",
+    "bf16_rc_coop_128x56x128_c1x1",      "bf16_rc_coop_256x144x64_c1x1",        "bf16_rc_coop_8x64x256_c1x1_swap",
+    "bf16_rc_coop_16x128x128_c1x1_swap", "bf16_rc_coop_16x64x128_c1x1_x2_swap", "e4m3_rc_coop_64x64x128_c1x1_swap"};
 
 // Of which the last row of tiles has `rows` rows, and the last column of them eight columns less than it could.
 struct Shape {
@@ -58,7 +59,7 @@ GemmCase case_of(const Meeting& meeting, const KernelConfig& kernel, int index) 
   }
   c.problem.constant_a = index % 3 == 1;
   c.problem.constant_b = index % 3 != 2;
-  return c;
+  return gpu_tests::with_scales(std::move(c), kernel, index, gpu_tests::block_scale_kinds());
 }
 
 DeviceSpec device_of_24_sms() {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "gpu/scaled_cases.hpp"
 #include "placed_operands.hpp"
 
 namespace sluice::test {
@@ -30,7 +31,8 @@ constexpr std::array kWays = {Way{split_k, WorkClaim::fixed, 2, 1, 7, 3},    Way
                               Way{stream_k, WorkClaim::ticket, 1, 1, 9},     Way{stream_k, WorkClaim::fixed, 2, 1, 9, 0, 2},
                               Way{hybrid, WorkClaim::fixed, 3, 3, 3},        Way{hybrid, WorkClaim::ticket, 3, 3, 3},
                               Way{data_parallel, WorkClaim::ticket, 3, 3, 2}};
-constexpr std::array kKernels = {"bf16_rc_coop_64x96x128_c1x1", "bf16_rc_ping_64x64x64_c1x1", "bf16_rc_coop_64x64x128_c2x1_swap"};
+constexpr std::array kKernels = {"bf16_rc_coop_64x96x128_c1x1", "bf16_rc_ping_64x64x64_c1x1", "bf16_rc_coop_64x64x128_c2x1_swap",
+                                 "e4m3_rc_coop_64x64x128_c1x1_swap"};
 
 Plan plan_for(const Way& way, const KernelConfig& kernel, gpu_tests::GemmCase& gemm_case) {
   gemm_case.problem.m = way.clusters_m * kernel.tile_m * kernel.cluster_m - 3;
@@ -38,6 +40,7 @@ Plan plan_for(const Way& way, const KernelConfig& kernel, gpu_tests::GemmCase& g
   gemm_case.problem.k = way.k_tiles * kernel.tile_k - 8;
   gemm_case.problem.constant_a = way.k_tiles % 2 == 1;  // fetched early, as far as the first item goes
   gemm_case.problem.constant_b = way.claim == WorkClaim::fixed;
+  gemm_case = gpu_tests::with_scales(gemm_case, kernel, 0);
   DeviceSpec device = find_device("h10").value();
   device.sm_count = 2 * kPlaces;
   device.clusters_of_2 = kPlaces;
