@@ -124,7 +124,7 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
   if (!workspace.empty())
     launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});
   try {
-    emulated::run(launch, {options, {}}, [&] { kernel(*params); });
+    emulated::run(launch, {options}, [&] { kernel(*params); });
   } catch (const emulated::EmulationError& wrong) {
     return Error{ErrorCode::emulation, name(plan.kernel) + ": " + wrong.what()};
   }
