@@ -146,7 +146,7 @@ struct WgmmaInstruction;
   if constexpr (adds)                                                                                                              \
     SLUICE_WGMMA8_ASM(columns, types, 1, SLUICE_C_, p, q);                                                                                    \
   else                                                                                                                             \
-    SLUICE_WGMMA8_ASM(columns, types, 0, SLUICE_N_, p, q)
+    SLUICE_WGMMA8_ASM(columns, types, 0, SLUICE_C_, p, q)
 
 #define SLUICE_WGMMA(columns, p, q, tp, tq)                                                                                        \
   template <>                                                                                                                      \
