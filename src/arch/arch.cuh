@@ -16,6 +16,7 @@
 #include "arch/sm90/threads.cuh"
 #include "arch/sm90/tma.cuh"
 #include "arch/sm90/wgmma.cuh"
+#include "arch/sm90/wgmma_fp8.cuh"
 #include "arch/sm90/word_copies.cuh"
 #else
 #include "arch/emulated/arch.cuh"

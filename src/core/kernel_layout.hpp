@@ -7,7 +7,7 @@
 
 #include "sluice/kernel_config.hpp"
 
-#include "core/scale_layout.hpp"
+#include "core/promotion.hpp"
 
 namespace sluice {
 
@@ -46,13 +46,10 @@ constexpr int consumer_warpgroups(const KernelConfig& c) {
   return tile_p(c) > kWgmmaRows ? 2 : 1;
 }
 // Warpgroup 0 loads, and its last warp works out the tiles. The tensor memory accelerator needs one thread for each operand; ordinary loads
-// are shared by all the other warps.
+// are shared by all the other warps. (FP8: the third fetches scales.)
 inline constexpr int kWarpsPerWarpgroup = 4;
-inline constexpr int kScaleWarp = 2;
 inline constexpr int kDispatcherWarp = 3;
-constexpr int producing_warps(const KernelConfig& c) {
-  return c.load == LoadPath::tma && !is_fp8(c.type_a) ? 2 : kDispatcherWarp;  // FP8: the third fetches scales
-}
+constexpr int producing_warps(const KernelConfig& c) { return c.load == LoadPath::tma && !promotes(c) ? 2 : kDispatcherWarp; }
 
 // Workers of one CTA: who takes work tiles from the scheduler.
 constexpr int workers_per_cta(const KernelConfig& c) { return c.schedule == KernelSchedule::pingpong ? 2 : 1; }
@@ -69,7 +66,7 @@ constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per
 // (FP8: nor do short sums beside them.)
 constexpr bool joins_pieces(const KernelConfig& c) {
   if (consumer_warpgroups(c) > 2) return false;
-  return accumulators_per_thread(c) <= (is_fp8(c.type_a) ? 96 : 160);
+  return accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
 }
 
 constexpr int largest_power_of_two_divisor(int value, int limit) {
@@ -112,15 +109,6 @@ constexpr int shared_memory_limit_bytes(const KernelConfig& c) {
 constexpr int operand_bytes_p(const KernelConfig& c) { return tile_p(c) * c.tile_k * size_bytes(c.type_a); }
 constexpr int operand_bytes_q(const KernelConfig& c) { return tile_q(c) * c.tile_k * size_bytes(c.type_a); }
 constexpr int stage_bytes(const KernelConfig& c) { return operand_bytes_p(c) + operand_bytes_q(c); }
-
-// Whether sums over kScaleBlockElems of K are promoted: added up, times their scales, in fp32 registers, because the tensor cores keep too
-// few bits of longer ones.
-constexpr bool promotes(const KernelConfig& c) { return is_fp8(c.type_a); }
-constexpr int scale_blocks_per_stage(const KernelConfig& c) { return promotes(c) ? c.tile_k / kScaleBlockElems : 0; }
-// Of a stage: for each of its blocks a scale for each vector of P, then for each of Q.
-constexpr int scale_bytes(const KernelConfig& c) {
-  return scale_blocks_per_stage(c) * (tile_p(c) + tile_q(c)) * static_cast<int>(sizeof(float));
-}
 
 struct SharedMemoryLayout {
   int stages = 0;

@@ -3,6 +3,8 @@
 // which tiles, the producer loads them, the consumer multiplies them, the reduction joins them, the store writes them out.
 #pragma once
 
+#include <type_traits>
+
 #include "arch/arch.cuh"
 #include "core/kernel_layout.hpp"
 #include "kernel/epilogue/scale_sums.cuh"
@@ -10,6 +12,7 @@
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/promoting_consumer.cuh"
 #include "kernel/mainloop/scale_producer.cuh"
+#include "kernel/mainloop/scaled_pipeline.cuh"
 #include "kernel/mainloop/thread_producer.cuh"
 #include "kernel/mainloop/tma_producer.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
@@ -65,7 +68,7 @@ class GemmKernel {
   }
 
  private:
-  using Ring = Pipeline<config>;
+  using Ring = std::conditional_t<promotes(config), ScaledPipeline<config>, Pipeline<config>>;
   using Work = WorkRing<config>;
   using Pieces = PiecesOfTiles<config>;
   static constexpr bool kInCluster = cluster_size(config) > 1;

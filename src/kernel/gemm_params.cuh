@@ -7,6 +7,7 @@
 #include "sluice/types.hpp"
 
 #include "arch/types.hpp"
+#include "kernel/scale_params.cuh"
 
 namespace sluice {
 
@@ -22,18 +23,6 @@ struct OperandParams {
   std::int32_t stage_bytes;  // that arrive through the copy engine: less than the tile's where a tile is wider than the matrix
   bool whole_tiles;  // the map's third direction is K, in slabs of one swizzled row, and not the batch: one box is the tile of a stage
   bool constant;     // may be read before the kernel before this one has finished
-};
-
-// The scales of an FP8 operand: that of vector v over the b-th 128 of K in matrix g is
-// data[(v >> block_shift) * vector_stride + b * k_stride + g * batch_stride].
-struct ScaleParams {
-  const float* data;  // null: none
-  std::int64_t vector_stride;
-  std::int64_t k_stride;
-  std::int64_t batch_stride;
-  std::int32_t vectors;      // of the operand
-  std::int32_t block_shift;  // 7 where 128 vectors have the same
-  bool along_k;              // applied to each 128 of K, and not to the whole sum
 };
 
 struct MainloopParams {

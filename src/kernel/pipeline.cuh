@@ -40,15 +40,6 @@ class Pipeline {
 
   SLUICE_DEVICE std::byte* stage_p(const Position& at) const { return shared_ + at.stage * kLayout.stage_bytes; }
   SLUICE_DEVICE std::byte* stage_q(const Position& at) const { return stage_p(at) + operand_bytes_p(config); }
-  // The scales of one of the stage's blocks of K: of P's vectors, then of Q's.
-  SLUICE_DEVICE arch::SharedAddress scales_p(const Position& at, int block) const {
-    constexpr int kBlockBytes = (tile_p(config) + tile_q(config)) * static_cast<int>(sizeof(float));
-    return arch::shared_address(shared_ + kLayout.scale_offset) +
-           static_cast<std::uint32_t>(at.stage * scale_bytes(config) + block * kBlockBytes);
-  }
-  SLUICE_DEVICE arch::SharedAddress scales_q(const Position& at, int block) const {
-    return scales_p(at, block) + tile_p(config) * static_cast<int>(sizeof(float));
-  }
   SLUICE_DEVICE arch::Barrier* full_barrier(const Position& at) const { return &full_[at.stage]; }
 
   // Producer: until every consumer that reads this stage, in every CTA that receives the copy, has let go of it.
@@ -58,16 +49,17 @@ class Pipeline {
   // Consumer: each warp lets go of the stage in every CTA of the cluster, because each of them copies into all.
   SLUICE_DEVICE void release(const Position& at) const {
     const int lane = arch::lane();
-    if constexpr (promotes(config)) arch::sync_warp();  // all lanes have read their scales
-    if constexpr (promotes(config) && cluster_size(config) > 1) {
-      // Ordinary reads of the scales must be over for this CTA, which alone writes them.
-      arch::barrier_arrive_in_lanes(&empty_[at.stage], lane, arch::cta_in_cluster(), cluster_size(config));
-    } else if constexpr (cluster_size(config) > 1) {
+    if constexpr (cluster_size(config) > 1) {
       if (lane < cluster_size(config)) arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], lane);
     } else if (lane == 0) {
       arch::barrier_arrive(&empty_[at.stage]);
     }
   }
+
+ protected:
+  std::byte* shared_;
+  arch::Barrier* full_;
+  arch::Barrier* empty_;
 
  private:
   static SLUICE_DEVICE void init(arch::Barrier* barriers, int arrivals, const char* name) {
@@ -78,14 +70,9 @@ class Pipeline {
     }
   }
 
-  static constexpr int kScaleArrivals = promotes(config) ? 32 : 0;  // a lane fetches its own
-  static constexpr int kFullArrivals = config.load == LoadPath::tma ? 2 + kScaleArrivals : producing_warps(config) * 32;
+  static constexpr int kFullArrivals = config.load == LoadPath::tma ? 2 + scale_arrivals(config) : producing_warps(config) * 32;
   static constexpr int kWarpgroupsPerStage = config.schedule == KernelSchedule::cooperative ? consumer_warpgroups(config) : 1;
   static constexpr int kEmptyArrivals = kWarpgroupsPerStage * kWarpsPerWarpgroup * cluster_size(config);
-
-  std::byte* shared_;
-  arch::Barrier* full_;
-  arch::Barrier* empty_;
 };
 
 }  // namespace sluice

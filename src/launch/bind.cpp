@@ -5,8 +5,8 @@
 
 #include "core/kernel_layout.hpp"
 #include "core/load_boxes.hpp"
-#include "core/scale_layout.hpp"
 #include "core/tile_parts.hpp"
+#include "launch/bind_scales.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
@@ -79,22 +79,6 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   return Nothing{};
 }
 
-ScaleParams scales_of(const float* data, Scaling scaling, const ScaleStrides& strides, std::int64_t vectors) {
-  if (scaling == Scaling::none) return {};
-  return {.data = data,
-          .vector_stride = strides.vector,
-          .k_stride = strides.k_block,
-          .batch_stride = strides.batch,
-          .vectors = static_cast<std::int32_t>(vectors),
-          .block_shift = strides.block_shift,
-          .along_k = strides.along_k};
-}
-
-void fill_scales(const GemmProblem& p, const GemmArguments& arguments, bool swap, MainloopParams& params) {
-  (swap ? params.scale_q : params.scale_p) = scales_of(arguments.scale_a, p.scaling_a, scale_strides_a(p), p.m);
-  (swap ? params.scale_p : params.scale_q) = scales_of(arguments.scale_b, p.scaling_b, scale_strides_b(p), p.n);
-}
-
 Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode, MainloopParams& params) {
   const GemmProblem& p = plan.problem;
   const KernelConfig& kernel = plan.kernel;
@@ -122,7 +106,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
   params.k = static_cast<std::int32_t>(p.k);
   if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s) return s;
   if (Status s = fill_operand(plan, swap ? a : b, encode, params.q); !s) return s;
-  fill_scales(p, arguments, swap, params);
+  bind_scales(p, arguments, swap, params);
   return Nothing{};
 }
 

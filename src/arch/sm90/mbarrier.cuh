@@ -29,22 +29,6 @@ SLUICE_DEVICE void barrier_arrive_in_cluster_relaxed(Barrier* barrier, int cta) 
       : "memory");
 }
 
-// By lane l < ctas of a warp at the barrier of CTA l: as above, but as a release within this CTA, `own`. Without a branch, which would cost
-// more than all the rest (ncu, H200, 21 November 2026).
-SLUICE_DEVICE void barrier_arrive_in_lanes(Barrier* barrier, int lane, int own, int ctas) {
-  asm volatile(
-      "{\n\t.reg .b32 remote;\n\t.reg .pred here, there;\n\t"
-      "setp.eq.s32 here, %1, %2;\n\t"
-      "setp.lt.s32 there, %1, %3;\n\t"
-      "@here setp.ne.s32 there, %1, %2;\n\t"
-      "mapa.shared::cluster.u32 remote, %0, %4;\n\t"
-      "@here mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];\n\t"
-      "@there mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(
-          static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier))),
-      "r"(lane), "r"(own), "r"(ctas), "r"(lane < ctas ? lane : 0)
-      : "memory");
-}
-
 // The same, publishing this thread's writes to the CTA that waits.
 SLUICE_DEVICE void barrier_arrive_in_cluster(Barrier* barrier, int cta) {
   asm volatile(

@@ -14,7 +14,6 @@ SLUICE_DEVICE float bf16_to_float(std::uint16_t bits) { return __bfloat162float(
 SLUICE_DEVICE float fp16_to_float(std::uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 
 // The same bits.
-SLUICE_DEVICE float fused_multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 SLUICE_DEVICE float as_float(int x) { return __int_as_float(x); }
 
 // Two at once, `low` in the lower half.

@@ -33,9 +33,6 @@ SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[4])
                : "r"(address)
                : "memory");
 }
-SLUICE_DEVICE void load_shared(SharedAddress address, float (&value)[1]) {
-  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value[0]) : "r"(address) : "memory");
-}
 SLUICE_DEVICE void load_shared(SharedAddress address, float (&values)[2]) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(values[0]), "=f"(values[1]) : "r"(address) : "memory");
 }

@@ -60,7 +60,4 @@ SLUICE_DEVICE float opaque(float value) {
   return value;
 }
 
-// What follows and uses `value` is not computed before `result` has been: bounds what the compiler holds in registers at once.
-SLUICE_DEVICE void compute_first(float& result, int& value) { asm volatile("" : "+f"(result), "+r"(value)); }
-
 }  // namespace sluice::arch

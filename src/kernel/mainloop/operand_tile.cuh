@@ -65,9 +65,4 @@ struct OperandTile {
   static constexpr int kBlockStepBytes = kBlockBytes;
 };
 
-// Q's vectors that have one scale wherever its tile begins, if blocks of 128 have one each. Such scales lie in the ring once for each
-// chunk.
-template <KernelConfig config>
-inline constexpr int kScaleChunk = largest_power_of_two_divisor(tile_q(config), kScaleBlockElems);
-
 }  // namespace sluice

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "kernel/gemm_params.cuh"
+#include "kernel/mainloop/scaled_pipeline.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 
 namespace sluice {
@@ -15,7 +16,7 @@ namespace sluice {
 template <KernelConfig config>
 class PromotingConsumer {
  public:
-  using Ring = Pipeline<config>;
+  using Ring = ScaledPipeline<config>;
   using Position = typename Ring::Position;
   using TileP = OperandTile<config, Operand::p>;
   using TileQ = OperandTile<config, Operand::q>;

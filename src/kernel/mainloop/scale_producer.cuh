@@ -4,14 +4,14 @@
 
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
-#include "kernel/pipeline.cuh"
+#include "kernel/mainloop/scaled_pipeline.cuh"
 
 namespace sluice {
 
 template <KernelConfig config>
 class ScaleProducer {
  public:
-  using Ring = Pipeline<config>;
+  using Ring = ScaledPipeline<config>;
 
   // Used by all lanes of a warp.
   static constexpr bool kAlone = false;

@@ -1,0 +1,23 @@
+// What FP8 operands add to a kernel's layout.
+#pragma once
+
+#include "sluice/kernel_config.hpp"
+
+#include "core/scale_layout.hpp"
+
+namespace sluice {
+
+// Whether sums over kScaleBlockElems of K are promoted: added up, times their scales, in fp32 registers, because the tensor cores keep too
+// few bits of longer ones.
+constexpr bool promotes(const KernelConfig& c) { return is_fp8(c.type_a); }
+constexpr int scale_blocks_per_stage(const KernelConfig& c) { return promotes(c) ? c.tile_k / kScaleBlockElems : 0; }
+// Of a stage: for each of its blocks a scale for each vector of both tiles.
+constexpr int scale_bytes(const KernelConfig& c) {
+  return scale_blocks_per_stage(c) * (c.tile_m + c.tile_n) * static_cast<int>(sizeof(float));
+}
+
+// The warp of the producers that fetches scales, each lane its own.
+inline constexpr int kScaleWarp = 2;
+constexpr int scale_arrivals(const KernelConfig& c) { return promotes(c) ? 32 : 0; }
+
+}  // namespace sluice
