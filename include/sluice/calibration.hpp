@@ -79,7 +79,7 @@ struct Calibration {
   bool operator==(const Calibration&) const = default;
 };
 
-// The name of a kernel without its type and layout, which do not change its factor: "coop_128x256x64_c2x1".
+// The name of a kernel without its type and layout, which do not change its factor: "coop_128x256x64_c2x1", or "fp8_coop_256x128x128_c1x1".
 std::string kernel_key(const KernelConfig& kernel);
 
 // The one that this library was built with, measured on an H200.

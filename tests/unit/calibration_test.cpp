@@ -108,6 +108,8 @@ TEST(Calibration, AKernelGoesByItsNameWithoutTypeAndLayout) {
   KernelConfig kernel{
       .type_a = DataType::fp16, .type_b = DataType::fp16, .layout_b = Layout::row_major, .tile_m = 128, .tile_n = 256, .cluster_m = 2};
   EXPECT_EQ(kernel_key(kernel), "coop_128x256x64_c2x1");
+  EXPECT_EQ(kernel_key({.type_a = DataType::e4m3, .type_b = DataType::e5m2, .tile_m = 256, .tile_n = 128, .tile_k = 128}),
+            "fp8_coop_256x128x128_c1x1");
   Calibration calibration;
   EXPECT_EQ(kernel_factor(calibration, kernel), 1);
   calibration.kernel_factors = {{"coop_128x256x64_c1x1", 1.5}, {"coop_128x256x64_c2x1", 1.25}};

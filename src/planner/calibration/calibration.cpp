@@ -84,7 +84,8 @@ void fields(Either<Calibration> auto& s, auto&& field) {
 
 std::string kernel_key(const KernelConfig& kernel) {
   const std::string whole = name(kernel);  // "bf16_rc_coop_...": type, layout, and what is wanted
-  return whole.substr(whole.find('_', whole.find('_') + 1) + 1);
+  // Promotion takes time of its own: kernels of FP8 have factors of their own.
+  return (is_fp8(kernel.type_a) ? "fp8_" : "") + whole.substr(whole.find('_', whole.find('_') + 1) + 1);
 }
 
 double kernel_factor(const Calibration& calibration, const KernelConfig& kernel) {
