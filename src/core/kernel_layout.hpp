@@ -41,7 +41,9 @@ constexpr bool k_major_p(const KernelConfig& c) { return swapped(c) ? k_major_b(
 constexpr bool k_major_q(const KernelConfig& c) { return swapped(c) ? k_major_a(c) : k_major_b(c); }
 
 constexpr int consumer_warpgroups(const KernelConfig& c) {
-  return c.schedule == KernelSchedule::pingpong || tile_p(c) > kWgmmaRows ? 2 : 1;
+  if (c.schedule == KernelSchedule::pingpong) return 2;
+  if (tile_p(c) == 3 * kWgmmaRows) return 3;
+  return tile_p(c) > kWgmmaRows ? 2 : 1;
 }
 // Warpgroup 0 loads, and its last warp works out the tiles. The tensor memory accelerator needs one thread for each operand; ordinary loads
 // are shared by all the other warps. (FP8: the third fetches scales.)
@@ -62,7 +64,9 @@ constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per
 
 // Whether the kernel can compute tiles in pieces: bringing them together takes registers that the largest accumulators do not leave.
 // (FP8: nor do short sums beside them.)
-constexpr bool joins_pieces(const KernelConfig& c) { return accumulators_per_thread(c) <= (promotes(c) ? 96 : 160); }
+constexpr bool joins_pieces(const KernelConfig& c) {
+  return consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
+}
 
 constexpr int largest_power_of_two_divisor(int value, int limit) {
   int width = limit;

@@ -31,6 +31,7 @@ struct RegisterSplit {
   int consumer;
 };
 constexpr RegisterSplit register_split(const KernelConfig& config) {
+  if (consumer_warpgroups(config) > 2) return {32, 160};   // 4 x 128 in all
   if (config.load == LoadPath::threads) return {72, 216};  // 3 x 168 in all, as the others
   return joins_pieces(config) ? RegisterSplit{56, 224} : RegisterSplit{40, 232};
 }

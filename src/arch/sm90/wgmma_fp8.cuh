@@ -12,17 +12,17 @@ template <int columns>
 struct Wgmma8BitInstruction;
 
 // clang-format off
-// add: 0 where D is overwritten. The 1s behind it say that neither operand is negated. There are no majors.
-#define SLUICE_WGMMA8_ASM(columns, types, add, registers, p, q)                                                                    \
+// add: 0 where what D held before does not count. The 1s behind it say that neither operand is negated. There are no majors.
+#define SLUICE_WGMMA8_ASM(columns, types, add, p, q)                                                                               \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.f32." types " {" SLUICE_D_##columns "}, %" #p ", %" #q ", "       \
                #add ", 1, 1;"                                                                                                      \
-               : registers##columns                                                                                                \
+               : SLUICE_C_##columns                                                                                                \
                : "l"(p_descriptor), "l"(q_descriptor))
 #define SLUICE_WGMMA8_OF(columns, types, p, q)                                                                                     \
   if constexpr (adds)                                                                                                              \
-    SLUICE_WGMMA8_ASM(columns, types, 1, SLUICE_C_, p, q);                                                                         \
+    SLUICE_WGMMA8_ASM(columns, types, 1, p, q);                                                                                    \
   else                                                                                                                             \
-    SLUICE_WGMMA8_ASM(columns, types, 0, SLUICE_N_, p, q)
+    SLUICE_WGMMA8_ASM(columns, types, 0, p, q)
 #define SLUICE_WGMMA8(columns, p, q, tp, tq)                                                                                       \
   template <>                                                                                                                      \
   struct Wgmma8BitInstruction<columns> {                                                                                           \

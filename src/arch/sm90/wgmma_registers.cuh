@@ -1,5 +1,5 @@
 // Lists for the text of wgmma instructions. An asm statement lists its registers in its text, and the preprocessor is the only thing that
-// can write such a list: SLUICE_D_n names the accumulators of n columns, SLUICE_C_n binds them as added to, SLUICE_N_n as overwritten.
+// can write such a list: SLUICE_D_n names the accumulators of n columns, SLUICE_C_n binds them.
 #pragma once
 
 // clang-format off
@@ -69,40 +69,6 @@
 #define SLUICE_C_240 SLUICE_C_232, SLUICE_C4(29)
 #define SLUICE_C_248 SLUICE_C_240, SLUICE_C4(30)
 #define SLUICE_C_256 SLUICE_C_248, SLUICE_C4(31)
-
-#define SLUICE_N4(i) "=f"(d[4 * i]), "=f"(d[4 * i + 1]), "=f"(d[4 * i + 2]), "=f"(d[4 * i + 3])
-#define SLUICE_N_8 SLUICE_N4(0)
-#define SLUICE_N_16 SLUICE_N_8, SLUICE_N4(1)
-#define SLUICE_N_24 SLUICE_N_16, SLUICE_N4(2)
-#define SLUICE_N_32 SLUICE_N_24, SLUICE_N4(3)
-#define SLUICE_N_40 SLUICE_N_32, SLUICE_N4(4)
-#define SLUICE_N_48 SLUICE_N_40, SLUICE_N4(5)
-#define SLUICE_N_56 SLUICE_N_48, SLUICE_N4(6)
-#define SLUICE_N_64 SLUICE_N_56, SLUICE_N4(7)
-#define SLUICE_N_72 SLUICE_N_64, SLUICE_N4(8)
-#define SLUICE_N_80 SLUICE_N_72, SLUICE_N4(9)
-#define SLUICE_N_88 SLUICE_N_80, SLUICE_N4(10)
-#define SLUICE_N_96 SLUICE_N_88, SLUICE_N4(11)
-#define SLUICE_N_104 SLUICE_N_96, SLUICE_N4(12)
-#define SLUICE_N_112 SLUICE_N_104, SLUICE_N4(13)
-#define SLUICE_N_120 SLUICE_N_112, SLUICE_N4(14)
-#define SLUICE_N_128 SLUICE_N_120, SLUICE_N4(15)
-#define SLUICE_N_136 SLUICE_N_128, SLUICE_N4(16)
-#define SLUICE_N_144 SLUICE_N_136, SLUICE_N4(17)
-#define SLUICE_N_152 SLUICE_N_144, SLUICE_N4(18)
-#define SLUICE_N_160 SLUICE_N_152, SLUICE_N4(19)
-#define SLUICE_N_168 SLUICE_N_160, SLUICE_N4(20)
-#define SLUICE_N_176 SLUICE_N_168, SLUICE_N4(21)
-#define SLUICE_N_184 SLUICE_N_176, SLUICE_N4(22)
-#define SLUICE_N_192 SLUICE_N_184, SLUICE_N4(23)
-#define SLUICE_N_200 SLUICE_N_192, SLUICE_N4(24)
-#define SLUICE_N_208 SLUICE_N_200, SLUICE_N4(25)
-#define SLUICE_N_216 SLUICE_N_208, SLUICE_N4(26)
-#define SLUICE_N_224 SLUICE_N_216, SLUICE_N4(27)
-#define SLUICE_N_232 SLUICE_N_224, SLUICE_N4(28)
-#define SLUICE_N_240 SLUICE_N_232, SLUICE_N4(29)
-#define SLUICE_N_248 SLUICE_N_240, SLUICE_N4(30)
-#define SLUICE_N_256 SLUICE_N_248, SLUICE_N4(31)
 
 // f(columns, p, q, tp, tq) for each width that wgmma has. p, q, tp, tq: the numbers of the operands after the accumulators, which are two
 // descriptors and, of 16-bit operands, two majors.

@@ -90,7 +90,7 @@ class PromotingConsumer {
   static constexpr int kUnits =
       scale_blocks_per_stage(config) * Sums::kBlocks;  // of a stage: unit u is rows u % kBlocks, block of K u / kBlocks
   static constexpr int kOdd = kUnits - 1;              // which unit of its stage an odd one is
-  static constexpr int kMostRegisters = 200;
+  static constexpr int kMostRegisters = consumer_warpgroups(config) > 2 ? 128 : 200;
   static constexpr int kSets = (Sums::kBlocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
   static_assert(kUnits <= 2, "which rows and block an odd unit is must be known to the compiler");
 

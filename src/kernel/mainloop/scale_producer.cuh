@@ -55,39 +55,35 @@ class ScaleProducer {
     for (int i = arch::lane(); i < vectors; i += 32) arch::store_shared(scales + static_cast<std::uint32_t>(i) * sizeof(float), 1.0f);
   }
 
-  // The words of one operand's tile that a lane asks for: where those of the next block of K are.
+  // The words of one operand's tile, which the lanes ask for in turn: where those of the next block of K are.
   template <Operand operand>
   class Words {
    public:
     SLUICE_DEVICE Words(const ScaleParams& scales, const WorkTile& tile, int k_block)
-        : from_(scales.data + tile.group * scales.batch_stride + k_block * scales.k_stride), step_(scales.k_stride) {
-      const int vectors = operand == Operand::q && scales.block_shift > 0 ? kScaleChunk<config> : 1;  // of a word
-      const int first = Tile::first_vector(tile);
-      count_ = scales.along_k ? Tile::kVectors / vectors : 0;
-      inside_ = (scales.vectors - first + vectors - 1) / vectors;
-      SLUICE_UNROLL
-      for (int i = 0; i < kPerLane; ++i)
-        offsets_[i] = ((first + (arch::lane() + i * 32) * vectors) >> scales.block_shift) * static_cast<int>(scales.vector_stride);
-    }
+        : scales_(scales),
+          from_(scales.data + tile.group * scales.batch_stride + k_block * scales.k_stride),
+          first_(Tile::first_vector(tile)) {}
+
     SLUICE_DEVICE void copy(arch::SharedAddress to, bool inside_k) {
+      const bool chunks = operand == Operand::q && scales_.block_shift > 0;
+      const int vectors = chunks ? kScaleChunk<config> : 1;  // of a word
+      const int count = scales_.along_k ? Tile::kVectors / vectors : 0;
       SLUICE_UNROLL
-      for (int i = 0; i < kPerLane; ++i) {
-        const int at = arch::lane() + i * 32;
-        const bool inside = inside_k && at < inside_;
-        if (at < count_)
-          arch::copy_word_async(to + static_cast<std::uint32_t>(at) * sizeof(float), from_ + (inside ? offsets_[i] : 0), inside);
+      for (int i = 0; i < (Tile::kVectors + 31) / 32; ++i) {
+        const int at = arch::lane() + i * 32, vector = first_ + at * vectors;
+        const bool inside = inside_k && vector < scales_.vectors;
+        // 32 bits are enough for the scales of one matrix (core/problem.cpp).
+        const int offset = inside ? (vector >> scales_.block_shift) * static_cast<int>(scales_.vector_stride) : 0;
+        if (at < count) arch::copy_word_async(to + static_cast<std::uint32_t>(at) * sizeof(float), from_ + offset, inside);
       }
-      from_ += step_;
+      from_ += scales_.k_stride;
     }
 
    private:
     using Tile = OperandTile<config, operand>;
-    static constexpr int kPerLane = (Tile::kVectors + 31) / 32;
+    const ScaleParams& scales_;
     const float* from_;
-    std::int64_t step_;
-    int offsets_[kPerLane];  // of a matrix's scales: 32 bits are enough (core/problem.cpp)
-    int count_;              // words of the tile
-    int inside_;             // words that stand for vectors that the operand has
+    int first_;
   };
 
   const MainloopParams& params_;
