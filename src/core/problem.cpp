@@ -112,7 +112,7 @@ Status check_types(const GemmProblem& p) {
         unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
         unknown("scale_layout_b", p.scale_layout_b, Layout::column_major), unknown("bias", p.epilogue.bias, Bias::per_column),
         unknown("activation", p.epilogue.activation, Activation::silu)})
-    if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp");
+    if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp and scaling.hpp");
   return Nothing{};
 }
 
