@@ -12,7 +12,8 @@ template <int columns>
 struct Wgmma8BitInstruction;
 
 // clang-format off
-// add: 0 where what D held before does not count. The 1s behind it say that neither operand is negated. There are no majors.
+// add: 0 where D is overwritten. D is bound as read all the same: bound as written only, ptxas began a unit in other registers while the
+// last one's were still being read, and spilled. The 1s behind it say that neither operand is negated. There are no majors.
 #define SLUICE_WGMMA8_ASM(columns, types, add, p, q)                                                                               \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.f32." types " {" SLUICE_D_##columns "}, %" #p ", %" #q ", "       \
                #add ", 1, 1;"                                                                                                      \
