@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/error.hpp"
+#include "sluice/scaling.hpp"
 #include "sluice/types.hpp"
 
 namespace sluice::cli {

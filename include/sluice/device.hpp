@@ -21,7 +21,7 @@ struct DeviceSpec {
   double clock_ghz = 0;             // SM clock under a matrix load
   double hbm_gb_per_s = 0;          // streaming read
   double l2_gb_per_s = 0;           // all SMs reading
-  double flops_per_clk_per_sm = 0;  // dense 16-bit wgmma
+  double flops_per_clk_per_sm = 0;  // dense 16-bit wgmma; of 8-bit it is twice that
   double sustained_fraction = 1;    // of the matrix rate, that power allows on long runs
   double launch_us = 0;             // one launch behind another in a graph, with ramp up and drain
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/error.hpp"
+#include "sluice/scaling.hpp"
 #include "sluice/types.hpp"
 
 namespace sluice {

@@ -10,6 +10,7 @@
 #include "sluice/plan_cache.hpp"
 #include "sluice/problem.hpp"
 #include "sluice/run.hpp"
+#include "sluice/scaling.hpp"
 #include "sluice/schedule.hpp"
 #include "sluice/simulate.hpp"
 #include "sluice/types.hpp"

@@ -65,8 +65,7 @@ constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per
 // Whether the kernel can compute tiles in pieces: bringing them together takes registers that the largest accumulators do not leave.
 // (FP8: nor do short sums beside them.)
 constexpr bool joins_pieces(const KernelConfig& c) {
-  if (consumer_warpgroups(c) > 2) return false;
-  return accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
+  return consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
 }
 
 constexpr int largest_power_of_two_divisor(int value, int limit) {

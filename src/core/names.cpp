@@ -5,6 +5,7 @@
 #include "sluice/error.hpp"
 #include "sluice/kernel_config.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/scaling.hpp"
 #include "sluice/schedule.hpp"
 #include "sluice/types.hpp"
 #include "sluice/version.hpp"

@@ -112,7 +112,7 @@ Status check_types(const GemmProblem& p) {
         unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
         unknown("scale_layout_b", p.scale_layout_b, Layout::column_major), unknown("bias", p.epilogue.bias, Bias::per_column),
         unknown("activation", p.epilogue.activation, Activation::silu)})
-    if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp");
+    if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp and scaling.hpp");
   return Nothing{};
 }
 
@@ -149,10 +149,18 @@ Status resolve_scales(const char* name, Scaling scaling, Layout layout, std::int
     return invalid(ld + " = " + text(leading) + " is shorter than the " + text(shortest) +
                    " scales that are adjacent; pass at least that, or kPacked");
   if (leading < 0 || leading > kLargestExtent) return invalid(ld + " = " + text(leading) + " is not in [0, 2^31 - 1024); pass kPacked");
+  const std::int64_t last = along_k && shortest > 0 && other > 0 ? (other - 1) * leading + shortest - 1 : 0;
+  if (last > std::numeric_limits<std::int32_t>::max())
+    return Error{ErrorCode::too_large, ld + " = " + text(leading) + " puts the last scale of a matrix at element " + text(last) +
+                                           ", over the limit of 2^31 - 1 (offsets are 32-bit); " +
+                                           (leading > shortest ? "bring the scales closer together" : "split the product")};
   const std::int64_t dense = scaling == Scaling::none ? 0 : along_k ? other * leading : rows;
   if (batch_stride == kPacked || batch <= 1) batch_stride = dense;
   if (batch_stride < 0 || batch_stride > kLargestPitchBytes)
     return invalid(bs + " = " + text(batch_stride) + " is not in [0, 2^40]; pass 0 to repeat the scales, or kPacked");
+  if (batch > 1 && (static_cast<Wide>(batch - 1) * batch_stride + last) * sizeof(float) > kLargestTensorBytes)
+    return Error{ErrorCode::too_large,
+                 bs + " = " + text(batch_stride) + " makes the scales of the batch span more than 2^62 bytes; bring them closer together"};
   if (!along_k) leading = 0;
   if (scaling == Scaling::none) batch_stride = 0;
   return Nothing{};

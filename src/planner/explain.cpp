@@ -28,7 +28,10 @@ struct Roofs {
   double hbm_us = 0;
 };
 
-double peak_tflop_per_s(const DeviceSpec& device) { return device.sm_count * device.flops_per_clk_per_sm * device.clock_ghz * 1e-3; }
+// A wgmma takes 32 bytes of K in the same time, whatever they hold: of FP8 twice as many elements.
+double peak_tflop_per_s(const DeviceSpec& device, DataType type) {
+  return device.sm_count * device.flops_per_clk_per_sm * (2.0 / size_bytes(type)) * device.clock_ghz * 1e-3;
+}
 
 Roofs roofs_of(const Plan& plan) {
   const GemmProblem& p = plan.problem;
@@ -39,7 +42,7 @@ Roofs roofs_of(const Plan& plan) {
   Roofs r;
   r.flops = flops(p);
   r.bytes = (m * k * batch_a + k * n * batch_b) * size_bytes(p.type_a) + outputs * size_bytes(p.type_d);
-  r.matrix_us = r.flops / (peak_tflop_per_s(plan.device) * 1e6);
+  r.matrix_us = r.flops / (peak_tflop_per_s(plan.device, p.type_a) * 1e6);
   r.hbm_us = r.bytes / (plan.device.hbm_gb_per_s * 1e3);
   return r;
 }
@@ -65,15 +68,16 @@ std::string header(const Plan& plan) {
   const GemmProblem& p = plan.problem;
   const DeviceSpec& d = plan.device;
   std::string out = fmt::format("problem  {}\n", describe(p));
-  out +=
-      fmt::format("device   {}: {} SMs at {:.4g} GHz, {} dense 16-bit, HBM {:.0f} GB/s, L2 {:.0f} GB/s, {} MiB of L2\n", d.name, d.sm_count,
-                  d.clock_ghz, engineering(peak_tflop_per_s(d) * 1e12, "FLOP/s"), d.hbm_gb_per_s, d.l2_gb_per_s, d.l2_bytes >> 20);
+  const double peak = peak_tflop_per_s(d, p.type_a);
+  out += fmt::format("device   {}: {} SMs at {:.4g} GHz, {} dense {}-bit, HBM {:.0f} GB/s, L2 {:.0f} GB/s, {} MiB of L2\n", d.name,
+                     d.sm_count, d.clock_ghz, engineering(peak * 1e12, "FLOP/s"), 8 * size_bytes(p.type_a), d.hbm_gb_per_s, d.l2_gb_per_s,
+                     d.l2_bytes >> 20);
   if (d.sustained_fraction < 1)
     out += fmt::format("         on long runs power allows {:.0f}% of the matrix rate\n", percent(d.sustained_fraction));
   if (is_empty(p)) return out;
 
   const Roofs r = roofs_of(plan);
-  const double ridge = peak_tflop_per_s(d) * 1e3 / d.hbm_gb_per_s;
+  const double ridge = peak * 1e3 / d.hbm_gb_per_s;
   out += fmt::format("work     {}, {} if each operand moves once: {:.1f} FLOP/B; the device turns from memory to matrix at {:.0f}\n",
                      engineering(r.flops, "FLOP"), engineering(r.bytes, "B"), r.bytes > 0 ? r.flops / r.bytes : 0.0, ridge);
   const PredictedTime& t = plan.predicted;

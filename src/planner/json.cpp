@@ -209,6 +209,10 @@ Status check_consistent(const Plan& read) {
   same("problem.batch_stride_b", p.batch_stride_b, q.batch_stride_b);
   same("problem.batch_stride_c", p.batch_stride_c, q.batch_stride_c);
   same("problem.batch_stride_d", p.batch_stride_d, q.batch_stride_d);
+  same("problem.ld_scale_a", p.ld_scale_a, q.ld_scale_a);
+  same("problem.ld_scale_b", p.ld_scale_b, q.ld_scale_b);
+  same("problem.batch_stride_scale_a", p.batch_stride_scale_a, q.batch_stride_scale_a);
+  same("problem.batch_stride_scale_b", p.batch_stride_scale_b, q.batch_stride_scale_b);
   same("grid_ctas", read.grid_ctas, derived->grid_ctas);
   same("worker_count", read.worker_count, derived->worker_count);
   same("shared_memory_bytes", read.shared_memory_bytes, derived->shared_memory_bytes);

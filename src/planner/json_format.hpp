@@ -21,6 +21,7 @@
 #include "sluice/error.hpp"
 #include "sluice/kernel_config.hpp"
 #include "sluice/plan_value.hpp"
+#include "sluice/scaling.hpp"
 #include "sluice/schedule.hpp"
 #include "sluice/types.hpp"
 

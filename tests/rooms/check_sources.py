@@ -15,7 +15,7 @@ WAY_STARTS = ("src/launch/cuda/run", "src/kernel/gemm_kernel")
 DETOURS = ("src/arch/emulated/", "src/arch/sm90/clocks", "src/arch/sm90/bulk_copies", "src/arch/sm90/cluster_memory", "src/arch/sm90/flags", "src/scheduler/split_k", "src/scheduler/stream_k",
            "src/scheduler/workspace", "src/kernel/reduction/", "src/kernel/tickets", "src/kernel/epilogue/finish_elements", "src/kernel/mainloop/thread_producer",
            "src/kernel/mainloop/promoting_consumer", "src/kernel/mainloop/scale_producer", "src/kernel/mainloop/scaled_pipeline", "src/kernel/epilogue/scale_sums",
-           "src/kernel/scale_params", "src/launch/bind_scales", "src/core/promotion", "src/core/scale_layout", "src/arch/sm90/word_copies", "src/arch/sm90/wgmma_fp8",
+           "include/sluice/scaling", "src/kernel/scale_params", "src/launch/bind_scales", "src/core/promotion", "src/core/scale_layout", "src/arch/sm90/word_copies", "src/arch/sm90/wgmma_fp8",
            "src/core/kernel_list", "src/core/tile_parts", "src/arch/sm90/wgmma_registers")
 BETWEEN = ("src/kernel/kernel_instance",)
 BUILT_INS = re.compile(r"(?<![.>\w])(asm|__asm__|threadIdx|blockIdx|blockDim|gridDim|warpSize|__shared__|__syncthreads|__syncwarp|__shfl\w*|__ballot\w*|"

@@ -30,7 +30,7 @@ std::vector<std::string> rows(const std::string& text) {
   std::vector<std::string> found;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
-    if (std::regex_search(line, std::regex("^ *[0-9]+  (bf16|fp16)_"))) found.push_back(line);
+    if (std::regex_search(line, std::regex("^ *[0-9]+  (bf16|fp16|e4m3)_"))) found.push_back(line);
   return found;
 }
 
@@ -79,6 +79,19 @@ TEST(Explain, HeaderHoldsProblemDeviceAndRoofs) {
   expect_says(text, "FLOP binds");
   made.predicted.l2_us = 19;
   expect_says(explain(made), "L2 binds");
+}
+
+// The tensor cores take FP8 at twice the rate, and no plan is faster than they are.
+TEST(Explain, RoofsOfFp8) {
+  Plan made = plan_for({.m = 4096, .n = 2048, .k = 1024, .type_a = DataType::e4m3, .type_b = DataType::e5m2});
+  made.predicted.l2_us = 5;
+  made.predicted.total_us = 18.11;
+  const std::string text = explain(made);
+  expect_says(text, "1.9 PFLOP/s dense 8-bit");
+  expect_says(text, "23.1 MB");
+  expect_says(text, "turns from memory to matrix at 408");
+  expect_says(text, "FLOP 9.05 us, HBM 4.96 us");
+  expect_says(text, "50% of the binding roof");
 }
 
 TEST(Explain, TheMemoryRoofBindsAtSmallM) {

@@ -39,12 +39,21 @@ void expect_refused(const std::string& text, ErrorCode code, const std::vector<s
     EXPECT_NE(back.error().message.find(piece), std::string::npos) << "'" << piece << "' is not in: " << back.error().message;
 }
 
-// The small plan's JSON with the value at `pointer` replaced.
-std::string with(const std::string& pointer, const Json& value) {
-  Json json = Json::parse(to_json(small_plan()));
+Plan scaled_plan() {
+  GemmProblem problem{.m = 300, .n = 256, .k = 272, .batch = 2, .type_a = DataType::e4m3, .type_b = DataType::e5m2};
+  problem.scaling_a = Scaling::per_vector_128, problem.scaling_b = Scaling::per_block_128;
+  problem.scale_layout_b = Layout::column_major;
+  problem.ld_scale_a = 11, problem.batch_stride_scale_b = 0;
+  return plan_for(problem, {.keep_candidates = false});
+}
+
+// A plan's JSON with the value at `pointer` replaced.
+std::string with(const Plan& plan, const std::string& pointer, const Json& value) {
+  Json json = Json::parse(to_json(plan));
   json[Json::json_pointer(pointer)] = value;
   return json.dump();
 }
+std::string with(const std::string& pointer, const Json& value) { return with(small_plan(), pointer, value); }
 
 TEST(Json, RandomPlansReadBackEqual) {
   std::mt19937 random(1);
@@ -59,11 +68,7 @@ TEST(Json, RandomPlansReadBackEqual) {
 }
 
 TEST(Json, ScalesOfFp8Operands) {
-  GemmProblem problem{.m = 300, .n = 256, .k = 272, .batch = 2, .type_a = DataType::e4m3, .type_b = DataType::e5m2};
-  problem.scaling_a = Scaling::per_vector_128, problem.scaling_b = Scaling::per_block_128;
-  problem.scale_layout_b = Layout::column_major;
-  problem.ld_scale_a = 11, problem.batch_stride_scale_b = 0;
-  const Plan made = plan_for(problem, {.keep_candidates = false});
+  const Plan made = scaled_plan();
   const Json json = Json::parse(to_json(made))["problem"];
   EXPECT_EQ(json["type_a"], "e4m3");
   EXPECT_EQ(json["type_b"], "e5m2");
@@ -188,6 +193,10 @@ TEST(Json, PlansThatDoNotHangTogether) {
   expect_refused(with("/problem/m", 100000), ErrorCode::bad_format, {"make the plan again"});
   expect_refused(with("/problem/lda", -1), ErrorCode::bad_format, {"problem.lda = -1"});
   expect_refused(with("/problem/lda", 99), ErrorCode::invalid_argument, {"lda = 99"});
+  const Plan scaled = scaled_plan();
+  for (const char* field : {"ld_scale_a", "ld_scale_b", "batch_stride_scale_a", "batch_stride_scale_b"})
+    expect_refused(with(scaled, std::string("/problem/") + field, -1), ErrorCode::bad_format, {std::string("problem.") + field + " = -1"});
+  expect_refused(with(scaled, "/problem/ld_scale_a", 2), ErrorCode::invalid_argument, {"ld_scale_a = 2"});
   expect_refused(with("/problem/type_a", "fp16"), ErrorCode::unsupported, {"type_a = fp16 with type_b = bf16"});
   Json other_types = Json::parse(with("/problem/type_a", "fp16"));
   other_types["problem"]["type_b"] = "fp16";

@@ -7,6 +7,7 @@
 
 #include "sluice/kernel_config.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/scaling.hpp"
 #include "sluice/schedule.hpp"
 #include "sluice/types.hpp"
 #include "sluice/version.hpp"

@@ -111,6 +111,8 @@ std::vector<Error> library_errors() {
       plan_error([=](GemmProblem& p) { p.m = p.k = most; }),
       plan_error([](GemmProblem& p) { p.lda = std::int64_t{1} << 40; }),
       plan_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_b = std::int64_t{1} << 40; }),
+      fp8_error([](GemmProblem& p) { p.scaling_a = Scaling::per_vector_128, p.ld_scale_a = 1 << 20; }),
+      fp8_error([](GemmProblem& p) { p.m = 1 << 28, p.scaling_a = Scaling::per_vector_128; }),
       plan_error([=](GemmProblem& p) { p.m = most; }),
       options_error({.kernel_name = "warp_drive"}),
       options_error({.scheduler = SchedulerKind::stream_k, .kernel_name = "bf16_rc_ping_128x192x64_c2x1"}),

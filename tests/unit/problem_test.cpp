@@ -312,6 +312,37 @@ TEST(Problem, BadStridesOfScales) {
   expect_refused(p, ErrorCode::invalid_argument, {"batch_stride_scale_b = 9223372036854775807", "2^40"});
 }
 
+// Kernels find a scale within those of a matrix by 32 bits.
+TEST(Problem, ScalesTooFarApart) {
+  GemmProblem p = fp8(3, 300, 528);
+  p.scaling_a = Scaling::per_vector_128, p.scaling_b = Scaling::per_block_128;
+  p.ld_scale_a = (std::int64_t{1} << 30) - 2;  // the last: 2 * (2^30 - 2) + 4
+  expect_refused(p, ErrorCode::too_large, {"ld_scale_a = 1073741822", "element 2147483648", "2^31 - 1", "closer together"});
+  --p.ld_scale_a;
+  EXPECT_EQ(scale_elems_a(accepted(p)), (std::int64_t{1} << 31) - 1);
+  p.scale_layout_b = Layout::column_major;
+  p.ld_scale_b = std::int64_t{1} << 29;
+  expect_refused(p, ErrorCode::too_large, {"ld_scale_b = 536870912", "element 2147483650"});
+
+  // Packed scales have no stride that would be better.
+  for (const std::int64_t batch : {1, 3}) {
+    p = fp8(std::int64_t{1} << 30, 16, std::int64_t{1} << 30, batch);
+    p.batch_stride_a = 0;
+    p.scaling_a = Scaling::per_vector_128;
+    expect_refused(p, ErrorCode::too_large, {"ld_scale_a = 8388608", "element 9007199254740991", "split the product"});
+  }
+  p = fp8(std::int64_t{1} << 30, 16, 384, 3);
+  p.scaling_a = Scaling::per_vector_128;
+  expect_refused(p, ErrorCode::too_large, {"ld_scale_a = 3 ", "element 3221225471", "split the product"});
+  p.k = 256;
+  accepted(p);
+
+  p = fp8(8, 8, 16, std::int64_t{1} << 30);
+  p.scaling_a = Scaling::per_tensor;
+  p.batch_stride_scale_a = std::int64_t{1} << 31;
+  expect_refused(p, ErrorCode::too_large, {"batch_stride_scale_a = 2147483648", "2^62 bytes", "closer together"});
+}
+
 TEST(Problem, EnumeratorsThatDoNotExist) {
   GemmProblem p = problem(8, 8, 8);
   p.layout_a = static_cast<Layout>(2);

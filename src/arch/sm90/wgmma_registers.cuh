@@ -70,7 +70,6 @@
 #define SLUICE_C_248 SLUICE_C_240, SLUICE_C4(30)
 #define SLUICE_C_256 SLUICE_C_248, SLUICE_C4(31)
 
-
 // f(columns, p, q, tp, tq) for each width that wgmma has. p, q, tp, tq: the numbers of the operands after the accumulators, which are two
 // descriptors and, of 16-bit operands, two majors.
 #define SLUICE_FOR_EACH_WGMMA_WIDTH(f) \
