@@ -56,6 +56,9 @@ SLUICE_DEVICE void with_data_type(DataType type, F&& f) {
       return f.template operator()<DataType::fp16>();
     case DataType::fp32:
       return f.template operator()<DataType::fp32>();
+    case DataType::e4m3:
+    case DataType::e5m2:  // never of D
+      return;
   }
 }
 
