@@ -29,7 +29,7 @@ constexpr bool joins_in_cluster(const KernelConfig& c) {
 // Whether many pieces can finish a tile in slices (Reduction::separate): a tile large enough for more accumulators is not cut in many, and
 // two CTAs on an SM have half of the registers.
 constexpr bool joins_in_slices(const KernelConfig& c) {
-  return k_major_a(c) && k_major_b(c) && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma &&
+  return joins_pieces(c) && k_major_a(c) && k_major_b(c) && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma &&
          accumulators_per_thread(c) <= (c.ctas_per_sm == 1 ? 64 : 16);
 }
 // Slices of a tile under Reduction::separate: one for each piece, as long as there are packets for them and bits in the word they share.

@@ -343,7 +343,8 @@ bool meets_in_cluster(const KernelConfig& kernel) { return meets(kernel) && reso
 bool meets_in_slices(const KernelConfig& kernel) {
   constexpr int kProducers = 128;
   const int most_accumulators = kernel.ctas_per_sm == 1 ? 64 : 16;
-  return meets(kernel) && kernel.tile_m * kernel.tile_n / (resources(kernel).threads - kProducers) <= most_accumulators;
+  return meets(kernel) && resources(kernel).joins_pieces &&
+         kernel.tile_m * kernel.tile_n / (resources(kernel).threads - kProducers) <= most_accumulators;
 }
 
 namespace {
