@@ -26,6 +26,10 @@ int main(int argc, char** argv) {
   gemm_case.exactness = bench::Exactness::exact;
   for (const KernelConfig& kernel : kernel_list()) {
     if (name(kernel) != argv[1]) continue;
+    if (is_fp8(kernel.type_a)) {
+      gemm_case.problem.scaling_a = Scaling::per_vector_128;
+      gemm_case.problem.scaling_b = Scaling::per_block_128;
+    }
     PlanOptions options;
     options.kernel_name = argv[1];
     options.scheduler = parse_scheduler(argv[9]).value();

@@ -19,6 +19,7 @@ KERNELS = {
     "constant": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace b"),
     "slices": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 1000 1 bf16 0 0 split-k fixed 8 separate none"),
     "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none"),
+    "fp8": ("cooperative, rows_of_a, tma, 128, 128, 128, 2, 1, 1", "e4m3_rc_coop_128x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
 }
 
 PIPELINE = "kernel/pipeline.cuh"
@@ -26,6 +27,8 @@ KERNEL = "kernel/gemm_kernel.cuh"
 TMA = "kernel/mainloop/tma_producer.cuh"
 THREADS = "kernel/mainloop/thread_producer.cuh"
 CONSUMER = "kernel/mainloop/wgmma_consumer.cuh"
+PROMOTION = "kernel/mainloop/promoting_consumer.cuh"
+SCALES = "kernel/mainloop/scale_producer.cuh"
 OPERAND = "kernel/mainloop/operand_tile.cuh"
 STORE = "kernel/epilogue/store_tile.cuh"
 WORK = "kernel/work_ring.cuh"
@@ -53,6 +56,16 @@ def deadlock(*who):
 
 
 BUGS = [
+    Bug("scales_fetched_into_a_stage_in_use", "fp8", SCALES, [("      ring_.wait_empty(at);\n", "")],
+        rf"producer warp 2 .*{at(SCALES)} (ends a phase of full\[\d+\] while|arrives once more than expected|.*no synchronisation lies between)"),
+    Bug("scales_never_fetched", "fp8", SCALES, [("        p.copy(ring_.scales_p(at, block), inside);\n", "")],
+        rf"consumer [01] .*{at(PROMOTION)} reads shared memory that nobody has written"),
+    Bug("scales_of_the_next_stage", "fp8", PROMOTION, [("    const arch::SharedAddress scales = ring_.scales_p(at, block)",
+         "    const arch::SharedAddress scales = ring_.scales_p(at, block) + scale_bytes(config)")],
+        rf"consumer [01] .*{at(PROMOTION)} reads (what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
+    Bug("promoted_before_it_is_multiplied", "fp8", PROMOTION,
+        [("      if (left > 0) {\n        issue_next(odd, kOdd);\n        arch::wgmma_wait<1>();\n", "      if (left > 0) {\n        issue_next(odd, kOdd);\n")],
+        r"consumer [01] .* uses an accumulator while wgmma still work on it: no wgmma_wait lies between"),
     Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring_.wait_empty(at);\n", "")],
         rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
     Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring.wait_full(at);\n", "")],
@@ -114,7 +127,7 @@ BUGS = [
     Bug("one_k_tile_too_few_loaded", "plain", TMA, [("k_tile < tile.k_end;", "k_tile < tile.k_end - 1;")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[\d+\], in its phase \d+ with 0 of 2 arrivals",
                  r"at work tile \(m \d, n \d, group 0, k-tiles 0 to 8\)")),
-    Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block, k_tiles, [&]", "first_block, k_tiles - 1, [&]")],
+    Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block, k_tiles, issued)", "first_block, k_tiles - 1, issued)")],
         deadlock(rf"producer warp [01] at [^\n]*{at(PIPELINE)} waits for [^\n]* empty\[\d+\]") + r"|wrong result: .*outside the bound"),
     Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("k = k_tile * config.tile_k", "k = (k_tile ^ (operand == Operand::p)) * config.tile_k")],
         r"wrong result: "),
@@ -185,8 +198,8 @@ BUGS = [
     Bug("pieces_share_one_place", "pieces", PARTIAL_SUMS, [("float* const place = place_of(tile, tile.peer);", "float* const place = place_of(tile, 0);")],
         rf"consumer 0 .*{at(PARTIAL_SUMS)} overwrites what another is still|wrong result: "),
     Bug("work_slot_released_before_it_was_read", "plain", KERNEL,
-        [("      const WorkTile tile = work_.read(work_at);\n      work_.release(work_at);\n      Pieces::finish",
-          "      const auto released = work_at;\n      work_.release(work_at);\n      const WorkTile tile = work_.read(released);\n      Pieces::finish")],
+        [("      const WorkTile tile = work_.read(work_at);\n      work_.release(work_at);\n      if constexpr",
+          "      const auto released = work_at;\n      work_.release(work_at);\n      const WorkTile tile = work_.read(released);\n      if constexpr")],
         rf"(consumer 0|dispatcher) .*{at(WORK)} "),
     Bug("work_slot_filled_before_it_was_released", "plain", WORK, [("    arch::barrier_wait(&empty_[at.stage], at.parity ^ 1);\n", "")],
         # Or it has dealt and ended before anyone read: what is waited for was two rounds ago.

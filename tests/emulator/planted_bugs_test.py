@@ -41,8 +41,9 @@ def run_kernel(folder, kernel, bug=None):
         (overlay / bug.file).parent.mkdir(parents=True)
         (overlay / bug.file).write_text(text)
     line, name, problem = KERNELS[kernel]
+    types = name.split("_")[0]
     instance = folder / "instance.cpp"
-    instance.write_text(f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, bf16, rc, 0, {line})\n')
+    instance.write_text(f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {types}, {types}, rc, 0, {line})\n')
     command(CXX, "-std=c++20", "-O1", "-w", "-I", overlay, "-I", source, "-I", pathlib.Path(SOURCE) / "include", "-c", instance,
             "-o", folder / "instance.o")
     # The first definition of a kernel wins.
