@@ -42,8 +42,6 @@ std::vector<Shape> wave() {
   return shapes;
 }
 
-std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
-
 std::vector<Shape> splitk() {
   std::vector<Shape> shapes;
   for (const auto& [m, n, k] : kSplitK) shapes.push_back({"splitk", m, n, k});
@@ -209,15 +207,24 @@ std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& 
   return shapes;
 }
 
+namespace {
+
+constexpr std::int64_t kScaleBlock = 128;
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+std::int64_t scale_blocks(std::int64_t extent) { return round_up(extent, kScaleBlock) / kScaleBlock; }
+
+}  // namespace
+
 GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
   GemmProblem p{.m = shape.m, .n = shape.n, .k = shape.k, .type_a = shape.type, .type_b = shape.type, .constant_b = options.constant_b};
   if (!is_fp8(shape.type)) return p;
-  constexpr std::int64_t kBlock = 128, kRowBytes = 16, kAdjacentScales = 4;
+  constexpr std::int64_t kRowBytes = 16, kAdjacentScales = 4;
   p.lda = p.ldb = round_up(shape.k, kRowBytes);
   p.scaling_a = Scaling::per_vector_128;
   p.scale_layout_a = Layout::column_major;
   p.scaling_b = Scaling::per_block_128;
-  p.ld_scale_b = round_up((shape.k + kBlock - 1) / kBlock, kAdjacentScales);
+  p.ld_scale_b = round_up(scale_blocks(shape.k), kAdjacentScales);
   return p;
 }
 
@@ -234,8 +241,7 @@ double bytes(const Shape& s) {
   const double m = static_cast<double>(s.m), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
   const double inputs = (m * k + n * k) * size_bytes(s.type), output = 2.0 * m * n;
   if (!is_fp8(s.type)) return inputs + output;
-  const double blocks_n = std::ceil(n / 128), blocks_k = std::ceil(k / 128);
-  return inputs + output + sizeof(float) * (m + blocks_n) * blocks_k;
+  return inputs + output + sizeof(float) * static_cast<double>((s.m + scale_blocks(s.n)) * scale_blocks(s.k));
 }
 
 // An H200 multiplies about 190 operations of bf16 for each byte its memory brings (869 TFLOP/s sustained over 4.65 TB/s, November 2026),

@@ -204,9 +204,8 @@ Result<Fp8Operand> to_fp8(const Matrices& matrices, OperandName name, DataType t
   const std::int64_t too_large = copy_elements(vectors, type, scaled && !has_file, operand);
   if (too_large > 0)
     operand.warnings.push_back(fmt::format("{} too large for {} and became {}; pass {} tensor or finer, and scales are found for them",
-                                           too_large == 1 ? fmt::format("1 element of {} is", are_rows ? "A" : "B")
-                                                          : fmt::format("{} elements of {} are", too_large, are_rows ? "A" : "B"),
-                                           sluice::to_string(type), largest_fp8(type), flag));
+                                           elements_are(too_large, are_rows ? "A" : "B"), sluice::to_string(type), largest_fp8(type),
+                                           flag));
   operand.how = how_copied(vectors, type, scaled && !has_file, operand);
   return operand;
 }

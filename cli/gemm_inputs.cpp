@@ -89,10 +89,8 @@ std::vector<std::byte> convert_and_warn(std::vector<std::byte> data, NpyType fro
   std::int64_t too_large = 0;
   std::vector<std::byte> converted = convert(std::move(data), from, to, too_large);
   if (too_large > 0)
-    inputs.warnings.push_back(
-        fmt::format("{} too large for {} and became infinite; scale them, or pass another type",
-                    too_large == 1 ? fmt::format("1 element of {} is", what) : fmt::format("{} elements of {} are", too_large, what),
-                    sluice::to_string(to)));
+    inputs.warnings.push_back(fmt::format("{} too large for {} and became infinite; scale them, or pass another type",
+                                          elements_are(too_large, what), sluice::to_string(to)));
   return converted;
 }
 

@@ -118,6 +118,10 @@ void make_row_major(Matrices& matrices) {
   matrices.rearranged = true;
 }
 
+std::string elements_are(std::int64_t count, const char* what) {
+  return count == 1 ? fmt::format("1 element of {} is", what) : fmt::format("{} elements of {} are", count, what);
+}
+
 std::vector<std::byte> convert(std::vector<std::byte> data, NpyType from, DataType to, std::int64_t& too_large) {
   if (same_type(from, to)) return data;
   const std::size_t from_bytes = static_cast<std::size_t>(size_bytes(from)), to_bytes = static_cast<std::size_t>(sluice::size_bytes(to));

@@ -39,6 +39,8 @@ bool store_element(std::byte* to, DataType type, double value);
 // The elements as `to`. `too_large` counts finite elements that `to` cannot hold.
 std::vector<std::byte> convert(std::vector<std::byte> data, NpyType from, DataType to, std::int64_t& too_large);
 
+std::string elements_are(std::int64_t count, const char* what);  // "1 element of A is", "2 elements of A are"
+
 bool same_type(NpyType file, DataType type);
 
 constexpr double largest_fp8(DataType type) { return type == DataType::e4m3 ? 448 : 57344; }

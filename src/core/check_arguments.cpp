@@ -65,11 +65,11 @@ Status check_arguments(const GemmProblem& p, const GemmArguments& arguments) {
     const char* const way_out = "pass the matrix";
     if (Status s = check({"a", arguments.a, "alignment_a_bytes", p.alignment_a_bytes, p.type_a, reason, way_out}); !s) return s;
     if (Status s = check({"b", arguments.b, "alignment_b_bytes", p.alignment_b_bytes, p.type_b, reason, way_out}); !s) return s;
-  }
-  for (const auto& [name, scaling, scales] :
-       {std::tuple{"scale_a", p.scaling_a, arguments.scale_a}, {"scale_b", p.scaling_b, arguments.scale_b}}) {
-    if (scaling == Scaling::none || !reads_a_and_b(p)) continue;
-    if (Status s = check({name, scales, name, sizeof(float), DataType::fp32, "the operand has scales", "pass them"}); !s) return s;
+    for (const auto& [name, scaling, scales] :
+         {std::tuple{"scale_a", p.scaling_a, arguments.scale_a}, {"scale_b", p.scaling_b, arguments.scale_b}}) {
+      if (scaling == Scaling::none) continue;
+      if (Status s = check({name, scales, name, sizeof(float), DataType::fp32, "the operand has scales", "pass them"}); !s) return s;
+    }
   }
   if (reads_c(p)) {
     if (Status s = check({"c", arguments.c, "alignment_d_bytes", p.alignment_d_bytes, p.type_d, "beta is not 0",

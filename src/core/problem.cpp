@@ -134,6 +134,12 @@ Status check_fp8_operand(const char* name, const char* vectors, std::int64_t lea
   return Nothing{};
 }
 
+// From the first scale that is read to the last.
+std::int64_t scale_elems(const ScaleStrides& strides, Scaling scaling, std::int64_t vectors, std::int64_t k, std::int64_t batch) {
+  if (scaling == Scaling::none || vectors <= 0 || k <= 0 || batch <= 0) return 0;
+  return strides.at(batch - 1, vectors - 1, k - 1) + 1;
+}
+
 // Fills in the strides of an operand's scales. What is not used becomes 0.
 Status resolve_scales(const char* name, Scaling scaling, Layout layout, std::int64_t vectors, std::int64_t k, std::int64_t batch,
                       std::int64_t& leading, std::int64_t& batch_stride) {
@@ -205,15 +211,6 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
 }
 
 bool is_empty(const GemmProblem& problem) { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
-
-namespace {
-
-std::int64_t scale_elems(const ScaleStrides& strides, Scaling scaling, std::int64_t vectors, std::int64_t k, std::int64_t batch) {
-  if (scaling == Scaling::none || vectors <= 0 || k <= 0 || batch <= 0) return 0;
-  return strides.at(batch - 1, vectors - 1, k - 1) + 1;
-}
-
-}  // namespace
 
 std::int64_t scale_elems_a(const GemmProblem& p) { return scale_elems(scale_strides_a(p), p.scaling_a, p.m, p.k, p.batch); }
 std::int64_t scale_elems_b(const GemmProblem& p) { return scale_elems(scale_strides_b(p), p.scaling_b, p.n, p.k, p.batch); }

@@ -1,9 +1,11 @@
-// Where the scale of an element of an FP8 operand lies: decided here for the launch, the reference and the tests.
+// Where the scale of an element of an FP8 operand lies: decided here for the kernels, the reference and the tests.
 #pragma once
 
 #include <cstdint>
 
 #include "sluice/problem.hpp"
+
+#include "core/host_device.hpp"
 
 namespace sluice {
 
@@ -14,10 +16,10 @@ struct ScaleStrides {
   std::int64_t vector = 0;  // or block of vectors
   std::int64_t k_block = 0;
   std::int64_t batch = 0;
-  int block_shift = 0;
-  bool along_k = false;
+  int block_shift = 0;   // 7 where 128 vectors have the same
+  bool along_k = false;  // applied to each 128 of K, and not to the whole sum
 
-  constexpr std::int64_t at(std::int64_t group, std::int64_t v, std::int64_t k) const {
+  SLUICE_HOST_DEVICE constexpr std::int64_t at(std::int64_t group, std::int64_t v, std::int64_t k) const {
     return group * batch + (v >> block_shift) * vector + (k >> kLog2ScaleBlock) * k_block;
   }
 };

@@ -7,13 +7,7 @@ namespace {
 
 ScaleParams scales_of(const float* data, Scaling scaling, const ScaleStrides& strides, std::int64_t vectors) {
   if (scaling == Scaling::none) return {};
-  return {.data = data,
-          .vector_stride = strides.vector,
-          .k_stride = strides.k_block,
-          .batch_stride = strides.batch,
-          .vectors = static_cast<std::int32_t>(vectors),
-          .block_shift = strides.block_shift,
-          .along_k = strides.along_k};
+  return {.data = data, .strides = strides, .vectors = static_cast<std::int32_t>(vectors)};
 }
 
 }  // namespace

@@ -13,10 +13,12 @@
 namespace sluice {
 namespace {
 
+constexpr double kDepthBytes = 32;  // of K in a wgmma
+
 // Cycles that a wgmma of 64 rows by q columns by 32 bytes of K takes at the tensor cores' rate, or at the 128 bytes a cycle with which
 // shared memory hands out P (64 rows of 32 bytes) and Q, whichever is more.
 double wgmma_cycles(const DeviceSpec& device, int q) {
-  constexpr double kSharedMemoryBytesPerClk = 128, kDepthBytes = 32;
+  constexpr double kSharedMemoryBytesPerClk = 128;
   const double multiply = kWgmmaRows * q * kDepthBytes / device.flops_per_clk_per_sm;  // that of 16-bit operands, 2 bytes each
   const double read = (kWgmmaRows + q) * kDepthBytes / kSharedMemoryBytesPerClk;
   return std::max(multiply, read);
@@ -53,7 +55,6 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
   return clk;
 }
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles) {
-  constexpr double kDepthBytes = 32;
   const double steps = k_tiles * kernel.tile_k * size_bytes(kernel.type_a) / kDepthBytes;
   TileCycles cycles;
   cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, tile_q(kernel)) * c.matrix_cycles_factor;

@@ -344,30 +344,19 @@ TEST(Problem, ScalesTooFarApart) {
 }
 
 TEST(Problem, EnumeratorsThatDoNotExist) {
-  GemmProblem p = problem(8, 8, 8);
-  p.layout_a = static_cast<Layout>(2);
-  expect_refused(p, ErrorCode::invalid_argument, {"layout_a"});
-  p = problem(8, 8, 8);
-  p.layout_b = static_cast<Layout>(255);
-  expect_refused(p, ErrorCode::invalid_argument, {"layout_b"});
-  p = problem(8, 8, 8);
-  p.epilogue.bias = static_cast<Bias>(3);
-  expect_refused(p, ErrorCode::invalid_argument, {"bias"});
-  p = problem(8, 8, 8);
-  p.epilogue.activation = static_cast<Activation>(4);
-  expect_refused(p, ErrorCode::invalid_argument, {"activation"});
-  p = fp8(8, 8, 16);
-  p.scaling_a = static_cast<Scaling>(5);
-  expect_refused(p, ErrorCode::invalid_argument, {"scaling_a"});
-  p = fp8(8, 8, 16);
-  p.scaling_b = static_cast<Scaling>(200);
-  expect_refused(p, ErrorCode::invalid_argument, {"scaling_b"});
-  p = fp8(8, 8, 16);
-  p.scale_layout_a = static_cast<Layout>(2);
-  expect_refused(p, ErrorCode::invalid_argument, {"scale_layout_a"});
-  p = fp8(8, 8, 16);
-  p.scale_layout_b = static_cast<Layout>(2);
-  expect_refused(p, ErrorCode::invalid_argument, {"scale_layout_b"});
+  const auto refused = [](GemmProblem p, const char* field, auto change) {
+    change(p);
+    expect_refused(p, ErrorCode::invalid_argument, {field});
+  };
+  const GemmProblem plain = problem(8, 8, 8), scaled = fp8(8, 8, 16);
+  refused(plain, "layout_a", [](GemmProblem& p) { p.layout_a = static_cast<Layout>(2); });
+  refused(plain, "layout_b", [](GemmProblem& p) { p.layout_b = static_cast<Layout>(255); });
+  refused(plain, "bias", [](GemmProblem& p) { p.epilogue.bias = static_cast<Bias>(3); });
+  refused(plain, "activation", [](GemmProblem& p) { p.epilogue.activation = static_cast<Activation>(4); });
+  refused(scaled, "scaling_a", [](GemmProblem& p) { p.scaling_a = static_cast<Scaling>(5); });
+  refused(scaled, "scaling_b", [](GemmProblem& p) { p.scaling_b = static_cast<Scaling>(200); });
+  refused(scaled, "scale_layout_a", [](GemmProblem& p) { p.scale_layout_a = static_cast<Layout>(2); });
+  refused(scaled, "scale_layout_b", [](GemmProblem& p) { p.scale_layout_b = static_cast<Layout>(2); });
 }
 
 TEST(Problem, FlopsCountWhatIsMultiplied) {

@@ -233,25 +233,21 @@ void expect_refused(const Plan& plan, const GemmArguments& arguments, ErrorCode 
   for (const std::string& word : words) EXPECT_NE(status.error().message.find(word), std::string::npos) << status.error().message;
 }
 
+template <class Pointer>
+void expect_needed(const Plan& plan, GemmArguments arguments, Pointer GemmArguments::*which, const std::vector<std::string>& words) {
+  arguments.*which = nullptr;
+  expect_refused(plan, arguments, ErrorCode::invalid_argument, words);
+}
+
 TEST(ReferenceArguments, NullPointersAreNamedWithTheirReason) {
   GemmProblem problem{.m = 8, .n = 8, .k = 8, .epilogue = {.alpha = 1, .beta = 1, .bias = Bias::per_row}};
   GemmData data(problem, Values::integers);
   const Plan plan = plan_on_h10(problem).value();
-  GemmArguments arguments = data.arguments();
-  arguments.a = nullptr;
-  expect_refused(plan, arguments, ErrorCode::invalid_argument, {"a is null"});
-  arguments = data.arguments();
-  arguments.b = nullptr;
-  expect_refused(plan, arguments, ErrorCode::invalid_argument, {"b is null"});
-  arguments = data.arguments();
-  arguments.c = nullptr;
-  expect_refused(plan, arguments, ErrorCode::invalid_argument, {"c is null", "beta", "plan with beta = 0"});
-  arguments = data.arguments();
-  arguments.d = nullptr;
-  expect_refused(plan, arguments, ErrorCode::invalid_argument, {"d is null"});
-  arguments = data.arguments();
-  arguments.bias = nullptr;
-  expect_refused(plan, arguments, ErrorCode::invalid_argument, {"bias is null", "Bias::none"});
+  expect_needed(plan, data.arguments(), &GemmArguments::a, {"a is null"});
+  expect_needed(plan, data.arguments(), &GemmArguments::b, {"b is null"});
+  expect_needed(plan, data.arguments(), &GemmArguments::c, {"c is null", "beta", "plan with beta = 0"});
+  expect_needed(plan, data.arguments(), &GemmArguments::d, {"d is null"});
+  expect_needed(plan, data.arguments(), &GemmArguments::bias, {"bias is null", "Bias::none"});
 }
 
 TEST(ReferenceArguments, ScalesAreNeededWhereTheProblemHasThem) {
@@ -261,13 +257,9 @@ TEST(ReferenceArguments, ScalesAreNeededWhereTheProblemHasThem) {
   GemmData data(problem, Values::integers);
   const Plan plan = plan_on_h10(problem).value();
   ASSERT_TRUE(run_on_cpu(plan, data.arguments()));
+  expect_needed(plan, data.arguments(), &GemmArguments::scale_a, {"scale_a is null", "the operand has scales", "pass them"});
+  expect_needed(plan, data.arguments(), &GemmArguments::scale_b, {"scale_b is null"});
   GemmArguments arguments = data.arguments();
-  arguments.scale_a = nullptr;
-  expect_refused(plan, arguments, ErrorCode::invalid_argument, {"scale_a is null", "the operand has scales", "pass them"});
-  arguments = data.arguments();
-  arguments.scale_b = nullptr;
-  expect_refused(plan, arguments, ErrorCode::invalid_argument, {"scale_b is null"});
-  arguments = data.arguments();
   arguments.scale_b = reinterpret_cast<const float*>(static_cast<const char*>(data.scale_b.data()) + 2);
   expect_refused(plan, arguments, ErrorCode::misaligned, {"scale_b = 0x", "aligned to 2 bytes", "at least 4 bytes"});
 

@@ -13,7 +13,7 @@ class ScaleSums {
     if (!(whole(params.scale_p) || whole(params.scale_q))) return;
     using TileP = OperandTile<config, Operand::p>;
     using TileQ = OperandTile<config, Operand::q>;
-    const int row = TileP::first_vector(tile) + first_block * kWgmmaRows + arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4;
+    const int row = TileP::first_vector(tile) + first_block * kWgmmaRows + first_row_in_block();
     int column = TileQ::first_vector(tile) + arch::lane() % 4 * 2;
     float rows[Accumulators<config>::kBlocks][2];
     SLUICE_UNROLL
@@ -34,10 +34,10 @@ class ScaleSums {
   }
 
  private:
-  static SLUICE_DEVICE bool whole(const ScaleParams& scales) { return scales.data != nullptr && !scales.along_k; }
+  static SLUICE_DEVICE bool whole(const ScaleParams& scales) { return scales.data != nullptr && !scales.strides.along_k; }
   static SLUICE_DEVICE float scale(const ScaleParams& scales, int vector, int group) {
     if (!whole(scales) || vector >= scales.vectors) return 1.0f;
-    return arch::load_global(scales.data + group * scales.batch_stride + vector * scales.vector_stride);
+    return arch::load_global(scales.data + scales.strides.at(group, vector, 0));
   }
 };
 

@@ -28,7 +28,7 @@ class PromotingConsumer {
   // As WgmmaConsumer::multiply().
   template <class Issued>
   SLUICE_DEVICE void multiply(Sums& sums, Position& at, const WorkTile& tile, Issued&& issued) const {
-    clear(sums);
+    sums.clear();
     const int k_tiles = tile.k_end - tile.k_begin;
     if (k_tiles <= 0) {
       issued();
@@ -94,21 +94,13 @@ class PromotingConsumer {
   static constexpr int kSets = (Sums::kBlocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
   static_assert(kUnits <= 2, "which rows and block an odd unit is must be known to the compiler");
 
-  static SLUICE_DEVICE void clear(Sums& sums) {
-    SLUICE_UNROLL
-    for (int block = 0; block < Sums::kBlocks; ++block) {
-      SLUICE_UNROLL
-      for (int i = 0; i < Sums::kPerBlock; ++i) sums.values[block][i] = 0.0f;
-    }
-  }
-
   // Starts the multiplication of a unit of the stage, and fetches its scales.
   SLUICE_DEVICE void issue(Short& d, const Position& at, int unit) const {
     constexpr int kSteps = kScaleBlockElems / arch::kWgmmaDepthBytes;
     constexpr DataType kTypeP = swapped(config) ? config.type_b : config.type_a, kTypeQ = swapped(config) ? config.type_a : config.type_b;
     const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
     if (unit == 0) ring_.wait_full(at);
-    const arch::SharedAddress scales = ring_.scales_p(at, block) + words(first_row() + rows * kWgmmaRows);
+    const arch::SharedAddress scales = ring_.scales_p(at, block) + words((first_block_ + rows) * kWgmmaRows + first_row_in_block());
     d.scales_p[0] = load(scales);
     d.scales_p[1] = load(scales + words(8));
     SLUICE_UNROLL
@@ -156,7 +148,7 @@ class PromotingConsumer {
   }
 
   // Whether each of Q's vectors has scales of its own.
-  SLUICE_DEVICE bool by_column() const { return params_.scale_q.along_k && params_.scale_q.block_shift == 0; }
+  SLUICE_DEVICE bool by_column() const { return params_.scale_q.strides.along_k && params_.scale_q.strides.block_shift == 0; }
 
   static SLUICE_DEVICE void multiply_by_column(Short& from, arch::SharedAddress scales_q) {
     const arch::SharedAddress mine = scales_q + words(arch::lane() % 4 * 2);
@@ -175,9 +167,6 @@ class PromotingConsumer {
     arch::load_shared(address, value);
     return value[0];
   }
-
-  // Of this thread, among P's.
-  SLUICE_DEVICE int first_row() const { return first_block_ * kWgmmaRows + arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4; }
 
   const MainloopParams& params_;
   const Ring& ring_;

@@ -23,12 +23,11 @@ class ScaleProducer {
   // By the warp, before the barrier that lets the roles begin: operands whose scales do not follow K have ones for good.
   SLUICE_DEVICE void fill_with_ones() const {
     typename Ring::Position at;
-    for (int i = 0; i < Ring::kLayout.stages * scale_blocks_per_stage(config); ++i) {
-      const int block = i % scale_blocks_per_stage(config);
-      if (!params_.scale_p.along_k) fill<OperandTile<config, Operand::p>::kVectors>(ring_.scales_p(at, block));
-      if (!params_.scale_q.along_k) fill<OperandTile<config, Operand::q>::kVectors>(ring_.scales_q(at, block));
-      if (block == scale_blocks_per_stage(config) - 1) at.advance();
-    }
+    for (; at.stage < Ring::kLayout.stages; ++at.stage)
+      for (int block = 0; block < scale_blocks_per_stage(config); ++block) {
+        if (!params_.scale_p.strides.along_k) fill<OperandTile<config, Operand::p>::kVectors>(ring_.scales_p(at, block));
+        if (!params_.scale_q.strides.along_k) fill<OperandTile<config, Operand::q>::kVectors>(ring_.scales_q(at, block));
+      }
   }
 
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool) const {
@@ -61,22 +60,22 @@ class ScaleProducer {
    public:
     SLUICE_DEVICE Words(const ScaleParams& scales, const WorkTile& tile, int k_block)
         : scales_(scales),
-          from_(scales.data + tile.group * scales.batch_stride + k_block * scales.k_stride),
+          from_(scales.data + tile.group * scales.strides.batch + k_block * scales.strides.k_block),
           first_(Tile::first_vector(tile)) {}
 
     SLUICE_DEVICE void copy(arch::SharedAddress to, bool inside_k) {
-      const bool chunks = operand == Operand::q && scales_.block_shift > 0;
+      const bool chunks = operand == Operand::q && scales_.strides.block_shift > 0;
       const int vectors = chunks ? kScaleChunk<config> : 1;  // of a word
-      const int count = scales_.along_k ? Tile::kVectors / vectors : 0;
+      const int count = scales_.strides.along_k ? Tile::kVectors / vectors : 0;
       SLUICE_UNROLL
       for (int i = 0; i < (Tile::kVectors + 31) / 32; ++i) {
         const int at = arch::lane() + i * 32, vector = first_ + at * vectors;
         const bool inside = inside_k && vector < scales_.vectors;
         // 32 bits are enough for the scales of one matrix (core/problem.cpp).
-        const int offset = inside ? (vector >> scales_.block_shift) * static_cast<int>(scales_.vector_stride) : 0;
+        const int offset = inside ? (vector >> scales_.strides.block_shift) * static_cast<int>(scales_.strides.vector) : 0;
         if (at < count) arch::copy_word_async(to + static_cast<std::uint32_t>(at) * sizeof(float), from_ + offset, inside);
       }
-      from_ += scales_.k_stride;
+      from_ += scales_.strides.k_block;
     }
 
    private:

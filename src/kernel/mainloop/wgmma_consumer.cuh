@@ -12,7 +12,18 @@ struct Accumulators {
   static constexpr int kBlocks = blocks_per_warpgroup(config);
   static constexpr int kPerBlock = tile_q(config) / 2;
   float values[kBlocks][kPerBlock];
+
+  SLUICE_DEVICE void clear() {
+    SLUICE_UNROLL
+    for (int block = 0; block < kBlocks; ++block) {
+      SLUICE_UNROLL
+      for (int i = 0; i < kPerBlock; ++i) values[block][i] = 0.0f;
+    }
+  }
 };
+
+// Of the 64 rows of a block, the first that this thread has accumulators of; the other is 8 further down.
+SLUICE_DEVICE int first_row_in_block() { return arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4; }
 
 template <KernelConfig config>
 class WgmmaConsumer {
@@ -27,7 +38,7 @@ class WgmmaConsumer {
   static SLUICE_DEVICE void multiply(Accumulators<config>& sums, const Ring& ring, typename Ring::Position& at, int first_block,
                                      int k_tiles, Issued&& issued) {
     // Zeros rather than a first wgmma that overwrites: with the latter the compiler sees the old tile's sums live on, and keeps two sets.
-    clear(sums);
+    sums.clear();
     typename Ring::Position previous = at;
     SLUICE_NO_UNROLL
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -53,15 +64,6 @@ class WgmmaConsumer {
     issued();
     arch::wgmma_wait<0>();
     if (k_tiles > 0) ring.release(previous);
-  }
-
- private:
-  static SLUICE_DEVICE void clear(Accumulators<config>& sums) {
-    SLUICE_UNROLL
-    for (int block = 0; block < Accumulators<config>::kBlocks; ++block) {
-      SLUICE_UNROLL
-      for (int i = 0; i < Accumulators<config>::kPerBlock; ++i) sums.values[block][i] = 0.0f;
-    }
   }
 };
 

@@ -76,8 +76,6 @@ std::vector<emulated::GlobalBuffer> buffers(const GemmProblem& p, const GemmArgu
         p.constant_a);
     add("B", arguments.b, span_bytes(b_rows ? p.n : p.k, b_rows ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b, p.type_b), false,
         p.constant_b);
-  }
-  if (reads_a_and_b(p)) {
     add("scale_a", arguments.scale_a, static_cast<std::size_t>(scale_elems_a(p)) * sizeof(float), false);
     add("scale_b", arguments.scale_b, static_cast<std::size_t>(scale_elems_b(p)) * sizeof(float), false);
   }
