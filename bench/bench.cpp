@@ -9,6 +9,8 @@
 #include "bench/chain_measurement.hpp"
 #include "bench/console.hpp"
 #include "bench/environment.hpp"
+#include "bench/grouped.hpp"
+#include "bench/grouped_measurement.hpp"
 #include "bench/measurement.hpp"
 #include "bench/tuning.hpp"
 
@@ -144,10 +146,36 @@ Result<int> run_chains(const BenchOptions& options, const DeviceSpec& device, co
   return finish(options, report, broken);
 }
 
+Result<int> run_grouped(const BenchOptions& options, const DeviceSpec& device) {
+  const std::vector<GroupedShape> shapes = grouped_shapes(options.grouped == "all" ? "" : options.grouped);
+  if (shapes.empty()) return Error{ErrorCode::not_found, "no grouped product is described by '" + options.grouped + "'; try all"};
+  GroupedReport report{.environment = environment_with(nullptr)};
+  if (!options.json) fmt::print("{}", table_header(report));
+  std::string broken;
+  try {
+    GroupedMeasurement measurement(options, shapes, device);
+    for (const GroupedShape& shape : shapes) {
+      show_progress(report.results.size(), shapes.size(), to_string(shape));
+      report.results.push_back(measurement.measure(shape));
+      end_progress();
+      if (!options.json) fmt::print("{}", table_row(report.results.back()));
+      std::fflush(stdout);
+    }
+    report.environment.after = gpu_state();
+  } catch (const DeviceFailure& failure) {
+    if (report.results.empty()) throw;  // too little memory, perhaps: nothing to report
+    broken = failure.what();
+    end_progress();
+  }
+  const Result<int> finished = finish(options, report, broken);
+  return !finished || broken.empty() ? finished : Result<int>(kWrong);
+}
+
 Result<int> run_checked(const BenchOptions& options) {
   if (Status s = check_options(options); !s) return s.error();
   Result<DeviceSpec> device = current_device();
   if (!device) return device.error();
+  if (!options.grouped.empty()) return run_grouped(options, *device);
   Result<std::shared_ptr<const CublasLt>> found = CublasLt::load();
   const bool needed = !options.rivals.empty() && !options.planner;
   if (!found && needed) return found.error();

@@ -39,6 +39,9 @@ struct BenchOptions {
   std::vector<std::int64_t> chain_rows = {1, 16, 64};  // M
   int chain_blocks = 8;                                // each with weights of its own
 
+  // Times grouped products instead of a suite: those whose set, type or size contains this ("masked", "bf16", "4x8192"), or all.
+  std::string grouped;
+
   // Times every candidate of the planner for each shape instead of the rivals: how far is the planner's choice from the best?
   bool planner = false;
   double kernels_within = 0;  // with `planner`: only candidates predicted to take at most so many times the best one's time; 0: all

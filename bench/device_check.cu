@@ -74,10 +74,29 @@ Scales scales(const float* data, Scaling scaling, Layout layout, std::int64_t le
   return layout == Layout::row_major ? Scales{data, leading, 1, batch, each} : Scales{data, 1, leading, batch, each};
 }
 
+// Which rows of D count, and to which group those of D that ragged groups share belong. Plain loops: sizes are looked at one by one.
+struct GroupedRows {
+  Grouping grouping;
+  std::int64_t m, groups;
+  const std::int32_t* sizes;
+
+  // Of the matrix `batch` of D; changes it to the group's number. False: the row is no group's.
+  __device__ bool find(std::int64_t row, std::int64_t& batch) const {
+    if (grouping == Grouping::none) return true;
+    if (grouping == Grouping::masked) return row < sizes[batch];
+    for (batch = 0; batch < groups; ++batch)
+      if (row >= sizes[batch] && row < sizes[batch + 1]) return true;
+    return false;
+  }
+};
+GroupedRows grouped_rows(const GemmProblem& p, const std::int32_t* sizes) { return {p.grouping, p.m, p.batch, sizes}; }
+std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
+
 struct Operands {
   const void *a, *b, *c, *bias, *d;
   Strides a_strides, b_strides, c_strides, d_strides;  // "column" runs along K for A, "row" along K for B
   Scales a_scales, b_scales;
+  GroupedRows rows;
 };
 
 __device__ void note_wrong(CheckReport* report, const WrongElement& element) {
@@ -144,9 +163,11 @@ __global__ void check_elements(GemmProblem p, Operands o, Exactness exactness, s
   // Samples are spread evenly, each somewhere in its share of the elements.
   const std::int64_t share = total / samples;
   const std::int64_t index = samples == total ? i : i * share + static_cast<std::int64_t>(i * 2654435761ull % share);
-  const std::int64_t batch = index / (p.m * p.n);
+  std::int64_t batch = index / (p.m * p.n);
   const std::int64_t row = (index - batch * p.m * p.n) / p.n;
   const std::int64_t column = index % p.n;
+  if (i == 0) atomicAdd(&report->checked, static_cast<unsigned long long>(samples));
+  if (!o.rows.find(row, batch)) return;
 
   const double alpha = p.epilogue.alpha, beta = p.epilogue.beta;
   const Sum sum = alpha != 0 ? multiply<A, B>(o, p.k, batch, row, column) : Sum{};
@@ -169,7 +190,6 @@ __global__ void check_elements(GemmProblem p, Operands o, Exactness exactness, s
     error = kLargestSlope * error + kActivationError * fabs(value);
 
   const double got = to_double(static_cast<const D*>(o.d)[batch * o.d_strides.batch + row * o.d_strides.row + column]);
-  if (i == 0) atomicAdd(&report->checked, static_cast<unsigned long long>(samples));
   if (isnan(got)) atomicAdd(&report->not_a_number, 1ull);
   if (exactness == Exactness::exact) {
     if (!(got == rounded<D>(expected))) note_wrong(report, {batch, row, column, got, rounded<D>(expected), 0});
@@ -210,8 +230,8 @@ __global__ void check_bytes(const unsigned char* got, const unsigned char* expec
 }
 
 // `from_d`: the region's first byte relative to D's first.
-__global__ void check_outside(GemmProblem p, std::int64_t element_bytes, const unsigned char* region, std::int64_t from_d,
-                              std::int64_t bytes, CheckReport* report) {
+__global__ void check_outside(GemmProblem p, GroupedRows rows, std::int64_t matrices, std::int64_t element_bytes,
+                              const unsigned char* region, std::int64_t from_d, std::int64_t bytes, CheckReport* report) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes; i += step) {
     if (region[i] == kPoisonByte) continue;
@@ -219,10 +239,10 @@ __global__ void check_outside(GemmProblem p, std::int64_t element_bytes, const u
     bool inside = false;
     if (offset >= 0 && p.m > 0 && p.n > 0 && p.batch > 0) {
       const std::int64_t element = offset / element_bytes;
-      const std::int64_t batch = p.batch > 1 ? element / p.batch_stride_d : 0;
-      const std::int64_t within = element - batch * p.batch_stride_d * (p.batch > 1);
+      std::int64_t batch = matrices > 1 ? element / p.batch_stride_d : 0;
+      const std::int64_t within = element - batch * p.batch_stride_d * (matrices > 1);
       const std::int64_t row = within / p.ldd;
-      inside = batch < p.batch && row < p.m && within - row * p.ldd < p.n;
+      inside = batch < matrices && row < p.m && within - row * p.ldd < p.n && rows.find(row, batch);
     }
     if (inside) continue;
     atomicAdd(&report->written_outside, 1ull);
@@ -235,7 +255,7 @@ int blocks_for(std::int64_t work) { return static_cast<int>(std::clamp<std::int6
 template <class A, class B>
 void launch_check(const GemmProblem& p, const Operands& o, Exactness exactness, std::int64_t samples, CheckReport* report,
                   cudaStream_t stream) {
-  const std::int64_t total = p.m * p.n * p.batch;
+  const std::int64_t total = p.m * p.n * row_matrices(p);
   const std::int64_t count = samples == 0 || samples > total ? total : samples;
   const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
   switch (p.type_d) {
@@ -324,7 +344,8 @@ void DeviceCheck::against_reference(const GemmProblem& p, const GemmArguments& a
                    strides(Layout::row_major, p.ldc, p.batch_stride_c),
                    strides(Layout::row_major, p.ldd, p.batch_stride_d),
                    scales(arguments.scale_a, p.scaling_a, p.scale_layout_a, p.ld_scale_a, p.batch_stride_scale_a),
-                   scales(arguments.scale_b, p.scaling_b, p.scale_layout_b, p.ld_scale_b, p.batch_stride_scale_b)};
+                   scales(arguments.scale_b, p.scaling_b, p.scale_layout_b, p.ld_scale_b, p.batch_stride_scale_b),
+                   grouped_rows(p, arguments.groups)};
   auto* report = reinterpret_cast<CheckReport*>(report_.data());
   launch_check_for_types(p, o, exactness, samples, report, stream_);
   check(cudaGetLastError(), "checking against the reference");
@@ -345,11 +366,12 @@ void DeviceCheck::same_bytes(const void* got, const void* expected, std::size_t 
   check(cudaGetLastError(), "comparing two results byte by byte");
 }
 
-void DeviceCheck::outside_untouched(const GemmProblem& p, const void* d, const std::byte* region, std::size_t region_bytes) {
+void DeviceCheck::outside_untouched(const GemmProblem& p, const std::int32_t* groups, const void* d, const std::byte* region,
+                                    std::size_t region_bytes) {
   const std::int64_t from_d = region - static_cast<const std::byte*>(d);
   check_outside<<<blocks_for(static_cast<std::int64_t>(region_bytes)), kThreads, 0, stream_>>>(
-      p, size_bytes(p.type_d), reinterpret_cast<const unsigned char*>(region), from_d, static_cast<std::int64_t>(region_bytes),
-      reinterpret_cast<CheckReport*>(report_.data()));
+      p, grouped_rows(p, groups), row_matrices(p), size_bytes(p.type_d), reinterpret_cast<const unsigned char*>(region), from_d,
+      static_cast<std::int64_t>(region_bytes), reinterpret_cast<CheckReport*>(report_.data()));
   check(cudaGetLastError(), "checking what lies around D");
 }
 

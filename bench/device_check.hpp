@@ -60,8 +60,9 @@ class DeviceCheck {
   // Every byte must be the same.
   void same_bytes(const void* got, const void* expected, std::size_t bytes);
 
-  // All of `region` was poisoned before the run; what is not an element of D must still be.
-  void outside_untouched(const GemmProblem& problem, const void* d, const std::byte* region, std::size_t region_bytes);
+  // All of `region` was poisoned before the run; what is not an element of D must still be. groups: as GemmArguments has them.
+  void outside_untouched(const GemmProblem& problem, const std::int32_t* groups, const void* d, const std::byte* region,
+                         std::size_t region_bytes);
 
   CheckReport fetch();
 

@@ -30,6 +30,7 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 Status check_options(const BenchOptions& options) {
   if (!options.chain.empty())
     if (Status s = bench::check_chain_options(options); !s) return s;
+  if (!options.grouped.empty()) return Nothing{};
   if (Result<std::vector<bench::Shape>> shapes = bench::find_shapes(options.suite, options.seed); !shapes)
     return Error{shapes.error().code, "--suite " + shapes.error().message};
   for (const std::string& rival : options.rivals)
@@ -89,6 +90,12 @@ void add_bench_command(CLI::App& app, Session& session) {
   command->add_option("--chain-blocks", options.chain_blocks, "With --chain: blocks in a graph, each with weights of its own")
       ->capture_default_str()
       ->needs(chain);
+  CLI::Option* grouped = command->add_option("--grouped", options.grouped,
+                                             "Instead of a suite products of groups of rows, with sizes on the device: all, or a text in "
+                                             "their set, type or size (contiguous, unpadded, experts, masked, skewed)");
+  grouped->excludes(chain);
+  for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--constant-b"})
+    grouped->excludes(command->get_option(flag));
   for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--planner", "--constant-b"})
     chain->excludes(command->get_option(flag));
   command->add_option("--rounds", options.rounds, "Turns of each competitor (default: as many as the seconds allow, 7 at least)");

@@ -4,6 +4,7 @@
 #include "choices.hpp"
 #include "session.hpp"
 #include "sluice/kernel_config.hpp"
+#include "sluice/kernel_list.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sluice/types.hpp"
 
@@ -51,19 +50,5 @@ constexpr int cluster_size(const KernelConfig& config) { return config.cluster_m
 // Stable and unique: "bf16_rc_coop_128x256x64_c2x1" ("e4m3xe5m2_rc_..." where types differ), with "_x2" (CTAs per SM), "_swap" and
 // "_anyalign" where they apply.
 std::string name(const KernelConfig& config);
-
-// What one CTA of a kernel takes up on an SM.
-struct KernelResources {
-  int stages = 0;  // of the ring of k-tiles in shared memory
-  int shared_memory_bytes = 0;
-  int threads = 0;
-  bool joins_pieces = false;  // can compute tiles in pieces: split-K, stream-K, hybrid
-
-  bool operator==(const KernelResources&) const = default;
-};
-KernelResources resources(const KernelConfig& config);
-
-// The kernels this library was built from, in the order of kernel_list.def.
-const std::vector<KernelConfig>& kernel_list();
 
 }  // namespace sluice

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/error.hpp"
+#include "sluice/kernel_list.hpp"
 #include "sluice/plan_value.hpp"
 
 namespace sluice {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/error.hpp"
+#include "sluice/grouping.hpp"
 #include "sluice/scaling.hpp"
 #include "sluice/types.hpp"
 
@@ -80,6 +81,13 @@ struct GemmProblem {
   std::int64_t batch_stride_scale_a = kPacked;
   std::int64_t batch_stride_scale_b = kPacked;
 
+  // Groups: `batch` of them, whose rows the device counts. ragged: m is the number of rows of A and D, which have no batch stride, and
+  // neither has C nor the scales of A (which cannot be in blocks of 128 rows, since groups begin anywhere); a bias of each row has m
+  // elements. masked: m is what there is room for in a group.
+  Grouping grouping = Grouping::none;
+  // For the planner alone: about how many rows a group has. 0: m / batch (ragged), m (masked).
+  std::int64_t expected_rows = 0;
+
   Epilogue epilogue;
 
   bool operator==(const GemmProblem&) const = default;
@@ -95,7 +103,7 @@ bool is_empty(const GemmProblem& problem);
 std::int64_t scale_elems_a(const GemmProblem& problem);
 std::int64_t scale_elems_b(const GemmProblem& problem);
 
-// Multiply-adds that read A and B: 2 m n k batch, or 0 when alpha == 0.
+// Multiply-adds that read A and B: 2 m n k batch (ragged: 2 m n k), or 0 when alpha == 0. Of groups it is the most there can be.
 double flops(const GemmProblem& problem);
 
 // One line: "4096 x 4096 x 4096 bf16 -> bf16, A row-major, B column-major".

@@ -25,6 +25,7 @@ struct GemmArguments {
   const void* bias = nullptr;      // needed when the epilogue has one
   const float* scale_a = nullptr;  // needed when the problem has scales, aligned to 4 bytes
   const float* scale_b = nullptr;
+  const std::int32_t* groups = nullptr;  // needed when the problem is grouped: sizes, see Grouping. As the others, in device memory
 };
 
 // Once for each workspace, before the first plan uses it: clears the flags in its first 64 KiB. Every run leaves them cleared, whatever

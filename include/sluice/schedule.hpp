@@ -41,7 +41,8 @@ enum class Rasterization : std::uint8_t { along_m, along_n };
 struct SchedulerParams {
   SchedulerKind kind = SchedulerKind::data_parallel;
   Rasterization raster = Rasterization::along_m;
-  // Tiles along M, N and the batch, counted in tiles of a CTA and rounded up to whole clusters.
+  // Tiles along M, N and the batch, counted in tiles of a CTA and rounded up to whole clusters. Of a grouped problem: tiles_m is the most
+  // that all groups can have together, and groups is 1.
   std::int32_t tiles_m = 0;
   std::int32_t tiles_n = 0;
   std::int32_t groups = 1;
@@ -77,6 +78,8 @@ struct WorkTile {
   std::int32_t split_tile = -1;  // where a tile in pieces has its place in the workspace; -1 for a whole tile
   std::int32_t peer = 0;         // which of the pieces this one is,
   std::int32_t peers = 1;        // and how many there are; 0: no work at all, an item that keeps a list's rows whole
+  std::int32_t first_row = 0;    // of A and D, from which the tiles of its group are counted
+  std::int32_t row_end = 0;      // behind the last row of its group
 
   bool operator==(const WorkTile&) const = default;
 };

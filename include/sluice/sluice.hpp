@@ -2,10 +2,13 @@
 #pragma once
 
 #include "sluice/calibration.hpp"
+#include "sluice/candidate.hpp"
 #include "sluice/device.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
+#include "sluice/grouping.hpp"
 #include "sluice/kernel_config.hpp"
+#include "sluice/kernel_list.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/plan_cache.hpp"
 #include "sluice/problem.hpp"

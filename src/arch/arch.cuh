@@ -15,6 +15,7 @@
 #include "arch/sm90/shared_memory.cuh"
 #include "arch/sm90/threads.cuh"
 #include "arch/sm90/tma.cuh"
+#include "arch/sm90/warp_collectives.cuh"
 #include "arch/sm90/wgmma.cuh"
 #include "arch/sm90/wgmma_fp8.cuh"
 #include "arch/sm90/word_copies.cuh"

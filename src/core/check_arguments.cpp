@@ -79,6 +79,11 @@ Status check_arguments(const GemmProblem& p, const GemmArguments& arguments) {
     if (arguments.c == arguments.d)
       if (Status s = check_in_place(p); !s) return s;
   }
+  if (p.grouping != Grouping::none)
+    if (Status s = check({"groups", arguments.groups, "groups", sizeof(std::int32_t), DataType::fp32, "the problem is grouped",
+                          "pass the groups' sizes, as Grouping says"});
+        !s)
+      return s;
   if (p.epilogue.bias != Bias::none)
     return check({"bias", arguments.bias, "alignment_d_bytes", p.alignment_d_bytes, p.type_d, "the epilogue adds one",
                   "pass the vector, or plan with Bias::none"});

@@ -6,6 +6,7 @@
 
 #include "core/check_arguments.hpp"
 #include "core/check_scheduler.hpp"
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 
 namespace sluice {
@@ -41,7 +42,8 @@ Status check_plan(const Plan& plan) {
     return inconsistent(product(s.tiles_n, kernel.tile_n) + " columns of tiles do not cover n = " + std::to_string(p.n));
   if (!tiles_cover(s.k_tiles, kernel.tile_k, reads_a_and_b(p) ? p.k : 0))
     return inconsistent(product(s.k_tiles, kernel.tile_k) + " elements of k-tiles do not cover k = " + std::to_string(p.k));
-  if (s.groups != p.batch) return inconsistent("groups = " + std::to_string(s.groups) + ", but batch = " + std::to_string(p.batch));
+  if (!is_grouped(p) && s.groups != p.batch)
+    return inconsistent("groups = " + std::to_string(s.groups) + ", but batch = " + std::to_string(p.batch));
   const std::int32_t rows = s.tiles_m / s.cluster_m, columns = s.tiles_n / s.cluster_n;
   const double work_tiles = static_cast<double>(rows) * columns * s.groups;
   if (work_tiles > std::numeric_limits<std::int32_t>::max()) return inconsistent("more than 2^31 work tiles");

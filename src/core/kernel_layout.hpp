@@ -19,7 +19,7 @@ inline constexpr int kSwizzleBytes = 128;
 inline constexpr int kBarrierBytes = 8;
 inline constexpr int kMostStages = 24;
 inline constexpr int kWorkSlots = 4;          // work tiles that the dispatcher may be ahead of those who take them
-inline constexpr int kWorkSlotBytes = 32;     // one WorkTile
+inline constexpr int kWorkSlotBytes = 48;     // one WorkTile, in packets of 16
 inline constexpr int kTicketBytes = 16;       // an item's number on its way through a cluster
 inline constexpr int kReductionBarriers = 4;  // 3, rounded up to 16 bytes
 inline constexpr int kVerdictBytes = 2 * 16;  // what one thread of each consumer warpgroup tells the others
@@ -67,6 +67,9 @@ constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per
 constexpr bool joins_pieces(const KernelConfig& c) {
   return consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
 }
+
+// Whether the kernel can find out the tiles of groups (Grouping): producers beside three consumer warpgroups have too few registers for it.
+constexpr bool computes_groups(const KernelConfig& c) { return consumer_warpgroups(c) <= 2; }
 
 constexpr int largest_power_of_two_divisor(int value, int limit) {
   int width = limit;

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "sluice/kernel_config.hpp"
+#include "sluice/kernel_list.hpp"
 
 #include "core/kernel_instances.hpp"
 #include "core/kernel_layout.hpp"
@@ -28,7 +29,8 @@ KernelResources resources(const KernelConfig& config) {
   return {.stages = layout.stages,
           .shared_memory_bytes = layout.total_bytes,
           .threads = threads_per_cta(config),
-          .joins_pieces = joins_pieces(config)};
+          .joins_pieces = joins_pieces(config),
+          .computes_groups = computes_groups(config)};
 }
 
 const std::vector<KernelConfig>& kernel_list() {

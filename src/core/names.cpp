@@ -3,6 +3,7 @@
 
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
+#include "sluice/grouping.hpp"
 #include "sluice/kernel_config.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/scaling.hpp"
@@ -35,6 +36,7 @@ std::optional<Enum> find_value(const Names<Enum, count>& names, std::string_view
 
 constexpr Names<DataType, 5> kDataTypes{
     {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}, {DataType::e4m3, "e4m3"}, {DataType::e5m2, "e5m2"}}};
+constexpr Names<Grouping, 3> kGroupings{{{Grouping::none, "none"}, {Grouping::ragged, "ragged"}, {Grouping::masked, "masked"}}};
 constexpr Names<Scaling, 5> kScalings{{{Scaling::none, "none"},
                                        {Scaling::per_tensor, "tensor"},
                                        {Scaling::per_vector, "vector"},
@@ -58,14 +60,15 @@ constexpr Names<Rasterization, 2> kRasters{{{Rasterization::along_m, "along-m"},
 constexpr Names<KernelSchedule, 2> kKernelSchedules{{{KernelSchedule::cooperative, "cooperative"}, {KernelSchedule::pingpong, "pingpong"}}};
 constexpr Names<OperandOrder, 2> kOperandOrders{{{OperandOrder::rows_of_a, "rows-of-a"}, {OperandOrder::columns_of_b, "columns-of-b"}}};
 constexpr Names<LoadPath, 2> kLoadPaths{{{LoadPath::tma, "tma"}, {LoadPath::threads, "threads"}}};
-constexpr Names<CandidateVerdict, 8> kVerdicts{{{CandidateVerdict::chosen, "chosen"},
+constexpr Names<CandidateVerdict, 9> kVerdicts{{{CandidateVerdict::chosen, "chosen"},
                                                 {CandidateVerdict::slower, "slower"},
                                                 {CandidateVerdict::wrong_type, "wrong-type"},
                                                 {CandidateVerdict::needs_aligned_operands, "needs-aligned-operands"},
                                                 {CandidateVerdict::cluster_does_not_fit, "cluster-does-not-fit"},
                                                 {CandidateVerdict::too_many_tiles, "too-many-tiles"},
                                                 {CandidateVerdict::shared_memory, "shared-memory"},
-                                                {CandidateVerdict::excluded_by_options, "excluded-by-options"}}};
+                                                {CandidateVerdict::excluded_by_options, "excluded-by-options"},
+                                                {CandidateVerdict::no_groups, "no-groups"}}};
 constexpr Names<Asynchrony, 4> kAsynchronies{
     {{Asynchrony::random, "random"}, {Asynchrony::eager, "eager"}, {Asynchrony::lazy, "lazy"}, {Asynchrony::mixed, "mixed"}}};
 constexpr Names<Backend, 3> kBackends{{{Backend::cuda, "cuda"}, {Backend::emulator, "emulator"}, {Backend::reference, "reference"}}};
@@ -96,6 +99,7 @@ const char* to_string(DataType type) { return find_name(kDataTypes, type); }
 const char* to_string(Layout layout) { return find_name(kLayouts, layout); }
 const char* to_string(Activation activation) { return find_name(kActivations, activation); }
 const char* to_string(Bias bias) { return find_name(kBiases, bias); }
+const char* to_string(Grouping grouping) { return find_name(kGroupings, grouping); }
 const char* to_string(Scaling scaling) { return find_name(kScalings, scaling); }
 const char* to_string(SchedulerKind kind) { return find_name(kSchedulers, kind); }
 const char* to_string(Rasterization raster) { return find_name(kRasters, raster); }
@@ -113,6 +117,7 @@ std::optional<DataType> parse_data_type(std::string_view text) { return find_val
 std::optional<Layout> parse_layout(std::string_view text) { return find_value(kLayouts, text); }
 std::optional<Activation> parse_activation(std::string_view text) { return find_value(kActivations, text); }
 std::optional<Bias> parse_bias(std::string_view text) { return find_value(kBiases, text); }
+std::optional<Grouping> parse_grouping(std::string_view text) { return find_value(kGroupings, text); }
 std::optional<Scaling> parse_scaling(std::string_view text) { return find_value(kScalings, text); }
 std::optional<SchedulerKind> parse_scheduler(std::string_view text) { return find_value(kSchedulers, text); }
 std::optional<Rasterization> parse_rasterization(std::string_view text) { return find_value(kRasters, text); }

@@ -6,6 +6,7 @@
 
 #include "sluice/problem.hpp"
 
+#include "core/groups.hpp"
 #include "core/scale_layout.hpp"
 
 namespace sluice {
@@ -107,9 +108,9 @@ Status check_types(const GemmProblem& p) {
   // Enumerators come through the C ABI and from files as plain numbers.
   const auto unknown = [](const char* field, auto value, auto last) { return value > last ? field : nullptr; };
   for (const char* field :
-       {unknown("layout_a", p.layout_a, Layout::column_major), unknown("layout_b", p.layout_b, Layout::column_major),
-        unknown("scaling_a", p.scaling_a, Scaling::per_block_128), unknown("scaling_b", p.scaling_b, Scaling::per_block_128),
-        unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
+       {unknown("grouping", p.grouping, Grouping::masked), unknown("layout_a", p.layout_a, Layout::column_major),
+        unknown("layout_b", p.layout_b, Layout::column_major), unknown("scaling_a", p.scaling_a, Scaling::per_block_128),
+        unknown("scaling_b", p.scaling_b, Scaling::per_block_128), unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
         unknown("scale_layout_b", p.scale_layout_b, Layout::column_major), unknown("bias", p.epilogue.bias, Bias::per_column),
         unknown("activation", p.epilogue.activation, Activation::silu)})
     if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp and scaling.hpp");
@@ -176,8 +177,24 @@ Status check_scales(GemmProblem& p) {
   if (!fp8(p) && (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none))
     return Error{ErrorCode::unsupported, std::string("scaling_a = ") + to_string(p.scaling_a) + ", scaling_b = " + to_string(p.scaling_b) +
                                              " with " + to_string(p.type_a) + " operands; only those of FP8 have scales: use alpha"};
-  if (Status s = resolve_scales("a", p.scaling_a, p.scale_layout_a, p.m, p.k, p.batch, p.ld_scale_a, p.batch_stride_scale_a); !s) return s;
+  if (Status s = resolve_scales("a", p.scaling_a, p.scale_layout_a, p.m, p.k, row_matrices(p), p.ld_scale_a, p.batch_stride_scale_a); !s)
+    return s;
   return resolve_scales("b", p.scaling_b, p.scale_layout_b, p.n, p.k, p.batch, p.ld_scale_b, p.batch_stride_scale_b);
+}
+
+// What has no meaning for rows that all groups share.
+Status check_groups(GemmProblem& p) {
+  if (p.expected_rows < 0 || p.expected_rows > kLargestExtent)
+    return invalid("expected_rows = " + text(p.expected_rows) + " is not in [0, 2^31 - 1024); pass 0 to have it guessed");
+  if (p.grouping == Grouping::none) p.expected_rows = 0;
+  if (p.grouping != Grouping::ragged) return Nothing{};
+  if (p.layout_a != Layout::row_major)
+    return Error{ErrorCode::unsupported, "layout_a = column-major with ragged groups; rows of A must be contiguous: transpose A"};
+  if (p.scaling_a == Scaling::per_block_128)
+    return Error{ErrorCode::unsupported,
+                 "scaling_a = 128x128 with ragged groups, which begin at any row; A needs scales of its rows (1x128, vector or tensor)"};
+  p.batch_stride_a = p.batch_stride_c = p.batch_stride_d = p.batch_stride_scale_a = 0;
+  return Nothing{};
 }
 
 }  // namespace
@@ -194,10 +211,10 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
   const MatrixShape b{"b", b_rows ? p.k : p.n, b_rows ? p.n : p.k, ab, true};
   const MatrixShape c{"c", p.m, p.n, d, true};
   const MatrixShape out{"d", p.m, p.n, d, false};
-  if (Status s = resolve_strides(a, p.batch, p.lda, p.batch_stride_a); !s) return s.error();
+  if (Status s = resolve_strides(a, row_matrices(p), p.lda, p.batch_stride_a); !s) return s.error();
   if (Status s = resolve_strides(b, p.batch, p.ldb, p.batch_stride_b); !s) return s.error();
-  if (Status s = resolve_strides(c, p.batch, p.ldc, p.batch_stride_c); !s) return s.error();
-  if (Status s = resolve_strides(out, p.batch, p.ldd, p.batch_stride_d); !s) return s.error();
+  if (Status s = resolve_strides(c, row_matrices(p), p.ldc, p.batch_stride_c); !s) return s.error();
+  if (Status s = resolve_strides(out, row_matrices(p), p.ldd, p.batch_stride_d); !s) return s.error();
 
   if (Status s = check_alignment("a", p.alignment_a_bytes, ab); !s) return s.error();
   if (Status s = check_alignment("b", p.alignment_b_bytes, ab); !s) return s.error();
@@ -207,22 +224,26 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
     if (Status s = check_fp8_operand("b", "columns of B", p.ldb, p.batch_stride_b, p.alignment_b_bytes); !s) return s.error();
   }
   if (Status s = check_scales(p); !s) return s.error();
+  if (Status s = check_groups(p); !s) return s.error();
   return p;
 }
 
 bool is_empty(const GemmProblem& problem) { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
 
-std::int64_t scale_elems_a(const GemmProblem& p) { return scale_elems(scale_strides_a(p), p.scaling_a, p.m, p.k, p.batch); }
+std::int64_t scale_elems_a(const GemmProblem& p) { return scale_elems(scale_strides_a(p), p.scaling_a, p.m, p.k, row_matrices(p)); }
 std::int64_t scale_elems_b(const GemmProblem& p) { return scale_elems(scale_strides_b(p), p.scaling_b, p.n, p.k, p.batch); }
 
 double flops(const GemmProblem& p) {
   if (p.epilogue.alpha == 0.0f) return 0;
-  return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch);
+  return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(row_matrices(p));
 }
 
 std::string describe(const GemmProblem& p) {
   std::string line = text(p.m) + " x " + text(p.n) + " x " + text(p.k);
-  if (p.batch != 1) line += ", batch " + text(p.batch);
+  if (p.grouping != Grouping::none)
+    line += ", " + text(p.batch) + " " + to_string(p.grouping) + " groups";
+  else if (p.batch != 1)
+    line += ", batch " + text(p.batch);
   line += std::string(" ") + to_string(p.type_a);
   if (p.type_b != p.type_a) line += std::string(" x ") + to_string(p.type_b);
   line += std::string(" -> ") + to_string(p.type_d);

@@ -7,9 +7,11 @@
 
 #include "arch/arch.cuh"
 #include "core/kernel_layout.hpp"
+#include "kernel/dispatcher.cuh"
 #include "kernel/epilogue/scale_sums.cuh"
 #include "kernel/epilogue/store_tile.cuh"
 #include "kernel/gemm_params.cuh"
+#include "kernel/grouped_dispatcher.cuh"
 #include "kernel/mainloop/promoting_consumer.cuh"
 #include "kernel/mainloop/scale_producer.cuh"
 #include "kernel/mainloop/scaled_pipeline.cuh"
@@ -20,7 +22,6 @@
 #include "kernel/reduction/pieces.cuh"
 #include "kernel/tickets.cuh"
 #include "kernel/work_ring.cuh"
-#include "scheduler/items.hpp"
 
 namespace sluice {
 
@@ -31,8 +32,9 @@ struct RegisterSplit {
   int consumer;
 };
 constexpr RegisterSplit register_split(const KernelConfig& config) {
-  if (consumer_warpgroups(config) > 2) return {32, 160};   // 4 x 128 in all
-  if (config.load == LoadPath::threads) return {72, 216};  // 3 x 168 in all, as the others
+  if (consumer_warpgroups(config) > 2) return {32, 160};  // 4 x 128 in all
+  const bool few = accumulators_per_thread(config) <= 64 && !promotes(config);
+  if (config.load == LoadPath::threads || few) return {72, 216};  // 3 x 168 in all, as the others
   return joins_pieces(config) ? RegisterSplit{56, 224} : RegisterSplit{40, 232};
 }
 
@@ -44,13 +46,13 @@ class GemmKernel {
 
   SLUICE_DEVICE void run() {
     const int warpgroup = arch::warpgroup_in_cta(), warp = arch::warp_in_cta();
-    int item = unit();
+    int item = Dispatcher<config>::unit();
     if (warp < kDispatcherWarp) {
       if (arch::elect_one()) make_ready(warp);
       if constexpr (promotes(config))
         if (warp == kScaleWarp) ScaleProducer<config>(params_.mainloop, ring_).fill_with_ones();
-    } else if (warp == kDispatcherWarp && dealt_out()) {
-      put_first(item);  // while the barriers are being made
+    } else if (warp == kDispatcherWarp && known_early()) {
+      Dispatcher<config>(params_, work_, tickets_).put_first(item);  // while the barriers are being made
     }
     sync_barriers_ready();
     if (params_.early_successor) arch::allow_successor();
@@ -88,8 +90,8 @@ class GemmKernel {
       }
       TileStore<config>::prefetch(params_.epilogue);
     } else {
-      work_.init(dealt_out());
-      if (!dealt_out()) tickets_.init();
+      work_.init(known_early());
+      if (!known_early()) tickets_.init();
       Pieces::init(params_, shared_);
     }
     arch::fence_barrier_init();
@@ -105,14 +107,14 @@ class GemmKernel {
     }
   }
 
-  // Who takes items. A cluster in which pieces meet is none of the kernel's own: its CTAs take one each.
-  static SLUICE_DEVICE int unit() { return kInCluster ? arch::cluster_in_grid() : arch::cta_in_grid(); }
-  static SLUICE_DEVICE int units() { return kInCluster ? arch::clusters_in_grid() : arch::ctas_in_grid(); }
+  SLUICE_DEVICE bool known_early() const { return Dispatcher<config>::known_early(params_); }
 
   SLUICE_DEVICE void produce_and_dispatch(int warp, int item) {
     if (warp == kDispatcherWarp) {
       arch::note_role("dispatcher");
-      if (arch::elect_one()) dispatch(item);
+      if constexpr (computes_groups(config))
+        if (params_.groups.grouping != Grouping::none) return GroupedDispatcher<config>(params_, work_, tickets_).run();
+      if (arch::elect_one()) Dispatcher<config>(params_, work_, tickets_).run(item);
       return;
     }
     arch::note_role("producer");
@@ -125,55 +127,6 @@ class GemmKernel {
     } else if constexpr (promotes(config)) {
       produce(ScaleProducer<config>(params_.mainloop, ring_));
     }
-  }
-
-  SLUICE_DEVICE bool dealt_out() const { return params_.scheduler.claim == WorkClaim::fixed; }
-
-  // Dealt out, the schedule depends on nothing, and is worked out before the kernel before this one has finished; tickets are drawn from
-  // memory that it may still use. The first item with work, `item` or behind it, goes into the ring at once.
-  SLUICE_DEVICE void put_first(int& item) const {
-    const int items = item_count(params_.scheduler);
-    WorkTile tile;
-    tile.peers = 0;
-    SLUICE_NO_UNROLL
-    for (;; item += units()) {
-      if (item < items) tile = tile_of(item);
-      if (tile.peers > 0 || item >= items) break;
-    }
-    if (arch::lane() == 0) work_.put_first(tile);
-  }
-
-  // One thread. `item`: that of put_first().
-  SLUICE_DEVICE void dispatch(int item) {
-    const int items = item_count(params_.scheduler);
-    typename Work::Position at;
-    if (dealt_out())
-      at.advance();
-    else
-      arch::wait_for_predecessor();
-    SLUICE_NO_UNROLL
-    for (;;) {
-      item = dealt_out() ? item + units() : tickets_.next(params_.reduction.counter, items);
-      if (item >= items) break;
-      hand_out(tile_of(item), at);
-    }
-    WorkTile none;
-    none.peers = 0;
-    work_.put(none, at);
-  }
-
-  // This CTA's part of an item. The scheduler deals in tiles of a cluster's first CTA.
-  SLUICE_DEVICE WorkTile tile_of(int item) const {
-    WorkTile tile = item_at(params_.scheduler, item);
-    if constexpr (kInCluster) {
-      tile.tile_m += arch::cta_in_cluster() % config.cluster_m;
-      tile.tile_n += arch::cta_in_cluster() / config.cluster_m;
-    }
-    return tile;
-  }
-
-  SLUICE_DEVICE void hand_out(const WorkTile& tile, typename Work::Position& at) const {
-    if (tile.peers > 0) work_.put(tile, at);
   }
 
   template <class Producer>

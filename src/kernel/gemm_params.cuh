@@ -7,6 +7,7 @@
 #include "sluice/types.hpp"
 
 #include "arch/types.hpp"
+#include "kernel/group_params.cuh"
 #include "kernel/scale_params.cuh"
 
 namespace sluice {
@@ -55,6 +56,10 @@ struct EpilogueParams {
   Bias bias_kind;
   Activation activation;
   StorePath path;
+  // Groups of rows that end within a tile: map_d then has two directions that are both rows, and clips a box where its group ends. From one
+  // matrix of the batch to the next so many rows.
+  bool clips_rows;
+  std::int32_t batch_rows;
   // Every row starts at a multiple of four elements' bytes, so that several at a time can be moved.
   bool aligned_c;
   bool aligned_d;
@@ -73,6 +78,7 @@ struct GemmParams {
   ReductionParams reduction;
   EpilogueParams epilogue;
   SchedulerParams scheduler;
+  GroupParams groups;
   bool early_successor;  // CTAs of the next kernel may move in where these move out
 };
 

@@ -36,6 +36,11 @@ class WorkRing {
 
   // One thread deals; peers == 0 says that there is no more.
   SLUICE_DEVICE void put_first(const WorkTile& tile) const { write(tile, slots_); }
+  SLUICE_DEVICE void put_end(Position& at) const {
+    WorkTile none;
+    none.peers = 0;
+    put(none, at);
+  }
   SLUICE_DEVICE void put(const WorkTile& tile, Position& at) const {
     arch::barrier_wait(&empty_[at.stage], at.parity ^ 1);
     write(tile, slots_ + at.stage * kWorkSlotBytes);
@@ -43,14 +48,24 @@ class WorkRing {
     at.advance();
   }
 
+  // This CTA's part of a tile. The scheduler deals in tiles of a cluster's first CTA.
+  static SLUICE_DEVICE WorkTile of_this_cta(WorkTile tile) {
+    if constexpr (cluster_size(config) > 1) {
+      tile.tile_m += arch::cta_in_cluster() % config.cluster_m;
+      tile.tile_n += arch::cta_in_cluster() / config.cluster_m;
+    }
+    tile.first_row += tile.tile_m * config.tile_m;
+    return tile;
+  }
+
   // The tile at hand. It may be read again until it is released: what is not held in registers leaves them to the accumulators.
   SLUICE_DEVICE WorkTile read(const Position& at) const {
     arch::barrier_wait(&full_[at.stage], at.parity);
     const arch::SharedAddress slot = slots_ + at.stage * kWorkSlotBytes;
-    Halves halves;
-    arch::load_shared(slot, halves.where);
-    arch::load_shared(slot + 16, halves.what);
-    return std::bit_cast<WorkTile>(halves);
+    Packets packets;
+    SLUICE_UNROLL
+    for (std::uint32_t i = 0; i < 3; ++i) arch::load_shared(slot + 16 * i, packets.words[i]);
+    return std::bit_cast<Slot>(packets).tile;
   }
 
   // Producers and consumers release every tile: whole warps, or a single thread that alone stands for its warp.
@@ -68,13 +83,19 @@ class WorkRing {
   static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
   static constexpr int kTakers = producing_warps(config) + kWarpsPerWarpgroup * consumer_warpgroups(config);
 
-  struct Halves {
-    std::uint32_t where[4], what[4];
+  struct Slot {
+    WorkTile tile;
+    std::int32_t unused[2] = {};
   };
+  struct Packets {
+    std::uint32_t words[3][4];
+  };
+  static_assert(sizeof(Slot) == kWorkSlotBytes && sizeof(Packets) == kWorkSlotBytes);
+
   static SLUICE_DEVICE void write(const WorkTile& tile, arch::SharedAddress slot) {
-    const Halves halves = std::bit_cast<Halves>(tile);
-    arch::store_shared(slot, halves.where);
-    arch::store_shared(slot + 16, halves.what);
+    const Packets packets = std::bit_cast<Packets>(Slot{tile});
+    SLUICE_UNROLL
+    for (std::uint32_t i = 0; i < 3; ++i) arch::store_shared(slot + 16 * i, packets.words[i]);
   }
 
   arch::SharedAddress slots_;

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <string>
 
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/load_boxes.hpp"
-#include "core/tile_parts.hpp"
+#include "launch/bind_groups.hpp"
 #include "launch/bind_scales.hpp"
+#include "launch/check_pieces.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
@@ -19,6 +21,7 @@ struct OperandView {
   bool k_major;
   bool constant;
   std::int64_t vectors;
+  std::int64_t matrices;
   std::int64_t leading_elems;
   std::int64_t batch_stride_elems;
   int tile_vectors;
@@ -34,7 +37,7 @@ arch::CachePolicy cache_policy(const OperandView& view) {
 LoadBoxes boxes_of(const Plan& plan, const OperandView& view) {
   const GemmProblem& p = plan.problem;
   return load_boxes(view.k_major, view.vectors, view.tile_vectors, view.sharers, plan.kernel.tile_k, kSwizzleBytes / size_bytes(p.type_a),
-                    p.k, p.batch);
+                    p.k, view.matrices);
 }
 
 // What a stage receives of an operand.
@@ -52,7 +55,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.vectors = static_cast<std::int32_t>(view.vectors);
   params.constant = view.constant;
   params.stage_bytes = loaded_bytes(plan, view);
-  params.batch_step = p.batch > 1 && view.batch_stride_elems == 0 ? 0 : 1;
+  params.batch_step = view.matrices == 1 || view.batch_stride_elems == 0 ? 0 : 1;
   if (plan.kernel.load == LoadPath::threads || plan.scheduler.k_tiles == 0) return Nothing{};
 
   GlobalTensor tensor{.name = view.name,
@@ -60,7 +63,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
                       .type = p.type_a,
                       .inner = view.k_major ? p.k : view.vectors,
                       .outer = view.k_major ? view.vectors : p.k,
-                      .matrices = p.batch,
+                      .matrices = view.matrices,
                       .leading_elems = view.leading_elems,
                       .matrix_stride_elems = view.batch_stride_elems};
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
@@ -88,6 +91,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .k_major = k_major_a(kernel),
                       .constant = p.constant_a,
                       .vectors = p.m,
+                      .matrices = row_matrices(p),
                       .leading_elems = p.lda,
                       .batch_stride_elems = p.batch_stride_a,
                       .tile_vectors = kernel.tile_m,
@@ -98,6 +102,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .k_major = k_major_b(kernel),
                       .constant = p.constant_b,
                       .vectors = p.n,
+                      .matrices = p.batch,
                       .leading_elems = p.ldb,
                       .batch_stride_elems = p.batch_stride_b,
                       .tile_vectors = kernel.tile_n,
@@ -122,21 +127,22 @@ StorePath store_path(const GemmProblem& p, const GemmArguments& arguments) {
   const bool plain = p.epilogue.beta == 0.0f && p.epilogue.bias == Bias::none && p.epilogue.activation == Activation::none;
   const bool whole_packets = p.n * size_bytes(p.type_d) % kTmaAlignmentBytes == 0;
   const bool addressable = whole_packets && rows_aligned(arguments.d, p.ldd, p.batch_stride_d, kTmaAlignmentBytes, size_bytes(p.type_d));
-  return plain && addressable ? StorePath::copy_engine : StorePath::elementwise;
+  return plain && addressable && can_clip_rows(p) ? StorePath::copy_engine : StorePath::elementwise;
 }
 
 // The map of D for boxes of `width` columns of Q.
 Status fill_store_map(const Plan& plan, const GemmArguments& arguments, int width, EncodeTensorMap encode, arch::TensorMap& out) {
   const GemmProblem& p = plan.problem;
-  const GlobalTensor tensor{.name = "D",
-                            .data = arguments.d,
-                            .type = p.type_d,
-                            .inner = p.n,
-                            .outer = p.m,
-                            .matrices = p.batch,
-                            .leading_elems = p.ldd,
-                            .matrix_stride_elems = p.batch_stride_d};
+  GlobalTensor tensor{.name = "D",
+                      .data = arguments.d,
+                      .type = p.type_d,
+                      .inner = p.n,
+                      .outer = p.m,
+                      .matrices = p.batch,
+                      .leading_elems = p.ldd,
+                      .matrix_stride_elems = p.batch_stride_d};
   const BoxShape box{.inner = store_box_columns(plan.kernel, width, size_bytes(p.type_d)), .outer = store_box_rows(plan.kernel, width)};
+  if (is_grouped(p)) tensor = clipping_rows(p, tensor, box.outer);
   Result<arch::TensorMap> map = encode(tensor, box);
   if (!map) return map.error();
   out = *map;
@@ -184,17 +190,7 @@ bool successor_may_move_in(const Plan& plan) {
 }  // namespace
 
 Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* workspace, EncodeTensorMap encode) {
-  if (split_tile_count(plan.scheduler) > 0 && !joins_pieces(plan.kernel))
-    return Error{ErrorCode::unsupported, "the plan cuts tiles, which " + name(plan.kernel) + " cannot bring together; plan again"};
-  if (plan.scheduler.reduction == Reduction::separate && !joins_in_slices(plan.kernel))
-    return Error{ErrorCode::unsupported, "the plan has pieces meet in slices, which those of " + name(plan.kernel) + " cannot; plan again"};
-  if (plan.scheduler.reduction == Reduction::cluster && !joins_in_cluster(plan.kernel))
-    return Error{ErrorCode::unsupported,
-                 "the plan has pieces meet in a cluster, which those of " + name(plan.kernel) + " cannot; plan again"};
-  if (plan.workspace_bytes < workspace_bytes(plan.scheduler, plan.kernel))
-    return Error{ErrorCode::invalid_argument, "the plan asks for " + std::to_string(plan.workspace_bytes) +
-                                                  " bytes of workspace, its schedule needs " +
-                                                  std::to_string(workspace_bytes(plan.scheduler, plan.kernel)) + "; plan again"};
+  if (Status s = check_pieces(plan); !s) return s.error();
   GemmParams params{};
   params.scheduler = plan.scheduler;
   params.early_successor = successor_may_move_in(plan);
@@ -203,6 +199,7 @@ Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* 
   params.reduction.sums = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) + kFlagBytes);
   if (Status s = fill_mainloop(plan, arguments, encode, params.mainloop); !s) return s.error();
   if (Status s = fill_epilogue(plan, arguments, encode, params.epilogue); !s) return s.error();
+  bind_groups(plan.problem, arguments, params);
   return params;
 }
 

@@ -70,7 +70,7 @@ struct Hash {
     mixer.add(static_cast<std::uint64_t>(p.type_a) | static_cast<std::uint64_t>(p.type_d) << 8 |
               static_cast<std::uint64_t>(p.layout_a) << 16 | static_cast<std::uint64_t>(p.layout_b) << 24 |
               static_cast<std::uint64_t>(p.epilogue.bias) << 32 | static_cast<std::uint64_t>(p.epilogue.activation) << 40 |
-              static_cast<std::uint64_t>(p.type_b) << 48);
+              static_cast<std::uint64_t>(p.type_b) << 48 | static_cast<std::uint64_t>(p.grouping) << 56);
     mixer.add(std::uint64_t{std::bit_cast<std::uint32_t>(p.epilogue.alpha)} << 32 | std::bit_cast<std::uint32_t>(p.epilogue.beta));
     mixer.add(static_cast<std::uint64_t>(q.device.sm_count));
     mixer.add(std::hash<std::string_view>{}(q.device.name));

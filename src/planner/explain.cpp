@@ -12,6 +12,7 @@
 #include "sluice/plan.hpp"
 
 #include "core/describe_scheduler.hpp"
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "planner/workers.hpp"
 
@@ -38,7 +39,7 @@ Roofs roofs_of(const Plan& plan) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), batch = static_cast<double>(p.batch);
   const double k = p.epilogue.alpha == 0.0f ? 0.0 : static_cast<double>(p.k);
   const double batch_a = p.batch_stride_a == 0 ? 1 : batch, batch_b = p.batch_stride_b == 0 ? 1 : batch;
-  const double outputs = m * n * (p.epilogue.beta != 0.0f ? 2 : 1) * batch;
+  const double outputs = m * n * (p.epilogue.beta != 0.0f ? 2 : 1) * static_cast<double>(row_matrices(p));
   Roofs r;
   r.flops = flops(p);
   r.bytes = (m * k * batch_a + k * n * batch_b) * size_bytes(p.type_a) + outputs * size_bytes(p.type_d);
@@ -249,6 +250,8 @@ const char* verdict_words(CandidateVerdict verdict) {
       return "need more shared memory than a CTA may have here";
     case CandidateVerdict::excluded_by_options:
       return "excluded by the plan's options";
+    case CandidateVerdict::no_groups:
+      return "have no registers left to find out which tiles groups have";
     case CandidateVerdict::chosen:
     case CandidateVerdict::slower:
       break;
@@ -260,7 +263,8 @@ std::string unable_lines(const std::vector<Candidate>& candidates) {
   std::string out;
   for (const CandidateVerdict verdict :
        {CandidateVerdict::wrong_type, CandidateVerdict::needs_aligned_operands, CandidateVerdict::cluster_does_not_fit,
-        CandidateVerdict::too_many_tiles, CandidateVerdict::shared_memory, CandidateVerdict::excluded_by_options}) {
+        CandidateVerdict::too_many_tiles, CandidateVerdict::shared_memory, CandidateVerdict::no_groups,
+        CandidateVerdict::excluded_by_options}) {
     const auto count = std::count_if(candidates.begin(), candidates.end(), [verdict](const Candidate& c) { return c.verdict == verdict; });
     if (count > 0) out += fmt::format("{} kernel{}: {}\n", count, count == 1 ? "" : "s", verdict_words(verdict));
   }

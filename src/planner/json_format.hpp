@@ -36,6 +36,7 @@ template <class S, class T>
 concept Either = std::is_same_v<std::remove_const_t<S>, T>;
 
 inline std::optional<DataType> parse(std::string_view text, DataType) { return parse_data_type(text); }
+inline std::optional<Grouping> parse(std::string_view text, Grouping) { return parse_grouping(text); }
 inline std::optional<Scaling> parse(std::string_view text, Scaling) { return parse_scaling(text); }
 inline std::optional<Layout> parse(std::string_view text, Layout) { return parse_layout(text); }
 inline std::optional<Activation> parse(std::string_view text, Activation) { return parse_activation(text); }

@@ -9,11 +9,13 @@
 #include "sluice/calibration.hpp"
 
 #include "core/check_scheduler.hpp"
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/tile_parts.hpp"
 #include "planner/calibration/kernel_factor.hpp"
 #include "planner/cost_model.hpp"
 #include "planner/workers.hpp"
+#include "scheduler/groups.hpp"
 #include "scheduler/tile_order.hpp"
 #include "scheduler/workspace.hpp"
 
@@ -43,10 +45,28 @@ bool excluded(const PlanOptions& options, const KernelConfig& kernel) {
 }
 
 struct Shape {
-  std::int64_t tiles_m, tiles_n;
+  std::int64_t tiles_m, tiles_n, matrices;
 };
+// Of groups: the most tiles along M that they can have together, each of those that have rows one that is not full.
 Shape tile_shape(const GemmProblem& p, const KernelConfig& kernel) {
-  return {round_up(ceil_div(p.m, kernel.tile_m), kernel.cluster_m), round_up(ceil_div(p.n, kernel.tile_n), kernel.cluster_n)};
+  const std::int64_t tiles_n = round_up(ceil_div(p.n, kernel.tile_n), kernel.cluster_n);
+  const std::int64_t rows = std::int64_t{kernel.tile_m} * kernel.cluster_m;
+  if (p.grouping == Grouping::ragged) return {(p.m / rows + std::min(p.batch, p.m)) * kernel.cluster_m, tiles_n, 1};
+  const std::int64_t tiles_m = ceil_div(p.m, rows) * kernel.cluster_m;
+  if (p.grouping == Grouping::masked) return {tiles_m * p.batch, tiles_n, 1};
+  return {tiles_m, tiles_n, p.batch};
+}
+
+// What groups are taken for until their sizes are known: a batch of products of the rows that are expected.
+GemmProblem as_batch(GemmProblem p) {
+  if (!is_grouped(p)) return p;
+  const bool ragged = p.grouping == Grouping::ragged;
+  if (p.expected_rows > 0)
+    p.m = std::min(p.expected_rows, p.m);
+  else if (ragged)
+    p.m = ceil_div(p.m, p.batch);
+  p.grouping = Grouping::none;
+  return p;
 }
 
 constexpr std::int64_t kMostTiles = kMostItems;
@@ -58,9 +78,10 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
     return CandidateVerdict::wrong_type;
   if (excluded(options, kernel)) return CandidateVerdict::excluded_by_options;
   if (kernel.load == LoadPath::tma && !aligned) return CandidateVerdict::needs_aligned_operands;
+  if (is_grouped(p) && !computes_groups(kernel)) return CandidateVerdict::no_groups;
   if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;
   const Shape shape = tile_shape(p, kernel);
-  if (static_cast<Wide>(shape.tiles_m) * shape.tiles_n * p.batch > kMostTiles) return CandidateVerdict::too_many_tiles;
+  if (static_cast<Wide>(shape.tiles_m) * shape.tiles_n * shape.matrices > kMostTiles) return CandidateVerdict::too_many_tiles;
   if (shared_memory_layout(kernel).total_bytes > device.shared_memory_per_cta_bytes) return CandidateVerdict::shared_memory;
   return CandidateVerdict::slower;
 }
@@ -91,12 +112,7 @@ void cut_in_k(const PlanOptions& options, std::int32_t slots, SchedulerParams& s
 
   s.stream_k_ranges = static_cast<std::int32_t>(std::min<std::int64_t>(slots, static_cast<std::int64_t>(tiles) * most_pieces));
   s.stream_k_regions = std::max(1, options.stream_k_regions);
-  if (s.k_tiles == 0) return;
-  // Hybrid: the wave that is not full, and a full one with it. Ranges are then between one and two tiles long, so that each cluster
-  // has two cut tiles at most, and what is left is whole waves.
-  const std::int32_t last_wave = tiles % s.stream_k_ranges;
-  const bool all = s.kind == SchedulerKind::stream_k || tiles < s.stream_k_ranges;
-  s.stream_k_tiles = all ? tiles : last_wave == 0 ? 0 : last_wave + s.stream_k_ranges;
+  if (s.k_tiles > 0) s.stream_k_tiles = tiles_to_cut(s.kind, tiles, s.stream_k_ranges);
 }
 
 // One way to share out this problem's tiles: that of the options, or whole tiles.
@@ -105,7 +121,7 @@ SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, con
   SchedulerParams s;
   s.tiles_m = static_cast<std::int32_t>(shape.tiles_m);
   s.tiles_n = static_cast<std::int32_t>(shape.tiles_n);
-  s.groups = static_cast<std::int32_t>(p.batch);
+  s.groups = static_cast<std::int32_t>(shape.matrices);
   s.k_tiles = p.epilogue.alpha == 0.0f ? 0 : static_cast<std::int32_t>(ceil_div(p.k, kernel.tile_k));
   s.cluster_m = kernel.cluster_m;
   s.cluster_n = kernel.cluster_n;
@@ -124,6 +140,24 @@ SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, con
   const double in_flight = static_cast<double>(std::min<std::int64_t>(slots, cluster_tiles(s)));
   s.cohort = s.raster == Rasterization::along_m ? square_cohort(in_flight, cluster_columns, cluster_rows, clusters_n(s))
                                                 : square_cohort(in_flight, cluster_rows, cluster_columns, clusters_m(s));
+  return s;
+}
+
+// The schedule of groups, from that of the batch they were taken for.
+SchedulerParams for_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, SchedulerParams s) {
+  const Shape shape = tile_shape(p, kernel);
+  s.tiles_m = static_cast<std::int32_t>(shape.tiles_m);
+  s.groups = 1;
+  if (s.kind == SchedulerKind::one_tile_per_cta) s.kind = SchedulerKind::data_parallel;
+  if (s.kind == SchedulerKind::split_k) s.claim = WorkClaim::ticket;  // dealt out, tiles whose number is not known might stall
+  if (s.kind == SchedulerKind::stream_k || s.kind == SchedulerKind::hybrid) {
+    // Whatever the sizes, there may be that many.
+    const std::int32_t slots = clusters_that_fit(device, kernel), tiles = cluster_tiles(s);
+    const std::int64_t pieces = std::int64_t{tiles} * std::max(1, s.k_tiles / s.min_k_tiles);
+    s.stream_k_ranges = static_cast<std::int32_t>(std::min<std::int64_t>(slots, pieces));
+    const bool all = s.kind == SchedulerKind::stream_k || tiles < 2 * s.stream_k_ranges;
+    s.stream_k_tiles = s.k_tiles == 0 ? 0 : all ? tiles : 2 * s.stream_k_ranges - 1;
+  }
   return s;
 }
 
@@ -194,6 +228,11 @@ void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, std
   if (tiles < slots ? slots % tiles != 0 : tiles % slots != 0) add(tiles < slots ? SchedulerKind::stream_k : SchedulerKind::hybrid, 0);
 }
 
+// Of the schedules that a batch has: split-K would need a place in the workspace for every tile that there may be.
+bool suits_groups(const SchedulerParams& s, const DeviceSpec& device, const KernelConfig& kernel) {
+  return s.kind != SchedulerKind::split_k && check_forced(s, device, kernel).ok();
+}
+
 Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vector<Candidate>& candidates) {
   const auto any = [&](CandidateVerdict v) {
     return std::any_of(candidates.begin(), candidates.end(), [v](const Candidate& c) { return c.verdict == v; });
@@ -205,8 +244,8 @@ Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vec
   return {ErrorCode::unsupported, "no kernel of this build computes " + describe(p) + "; `sluice list` shows the kernels"};
 }
 
-// Before any kernel is looked at: options that have no meaning together.
-Status check_options(const PlanOptions& options) {
+// Before any kernel is looked at: options that have no meaning together, or for groups.
+Status check_options(const PlanOptions& options, bool grouped) {
   const auto wrong = [](const std::string& what) { return Error{ErrorCode::invalid_argument, what}; };
   const auto is = [&](SchedulerKind kind) { return options.scheduler == kind; };
   if (options.splits < 0 || options.stream_k_regions < 0 || options.min_k_tiles < 0)
@@ -226,12 +265,19 @@ Status check_options(const PlanOptions& options) {
   if (options.min_k_tiles > 0 && !stream_k && !is(SchedulerKind::split_k))
     return wrong("min_k_tiles = " + std::to_string(options.min_k_tiles) +
                  " needs the scheduler split-k, stream-k or hybrid; choose one, or leave it free");
+  if (grouped && is(SchedulerKind::one_tile_per_cta))
+    return wrong("one-tile-per-cta needs tiles that can be counted, and only the device knows those of groups; take data-parallel");
+  if (grouped && options.reduction && *options.reduction != Reduction::workspace)
+    return wrong(std::string("reduction = ") + to_string(*options.reduction) +
+                 " needs a CTA for each piece, and only the device knows how many groups have; their pieces meet in the workspace");
+  if (grouped && is(SchedulerKind::split_k) && options.claim == WorkClaim::fixed)
+    return wrong("pieces of groups' tiles dealt out in fixed turn could wait for one that has not started; claim by ticket");
   return Nothing{};
 }
 
 Status check_tile_count(const GemmProblem& p) {
   // A limit that does not depend on the kernel list. Kernels with smaller tiles drop out one by one before it.
-  const Wide most = static_cast<Wide>(ceil_div(p.m, 16) + 1) * (ceil_div(p.n, 64) + 1) * p.batch;
+  const Wide most = static_cast<Wide>(ceil_div(p.m, 16) + 1) * (ceil_div(p.n, 64) + 1) * row_matrices(p);
   if (most > kMostTiles)
     return Error{ErrorCode::too_large, "m x n x batch = " + std::to_string(p.m) + " x " + std::to_string(p.n) + " x " +
                                            std::to_string(p.batch) +
@@ -260,7 +306,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   if (!checked) return checked.error();
   const GemmProblem& p = *checked;
   if (Status s = validate(device); !s) return s.error();
-  if (Status s = check_options(options); !s) return s.error();
+  if (Status s = check_options(options, is_grouped(p)); !s) return s.error();
   if (Status s = check_tile_count(p); !s) return s.error();
   if (options.calibration)
     if (Status s = validate(*options.calibration); !s) return Error{s.error().code, "calibration: " + s.error().message};
@@ -272,6 +318,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   if (is_empty(p)) return result;
 
   const bool aligned = operands_aligned(p);
+  const GemmProblem balanced = as_batch(p);
   std::vector<Candidate> candidates;
   candidates.reserve(kernel_list().size());
   std::vector<SchedulerParams> schedules;
@@ -282,8 +329,9 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       candidates.push_back(candidate);
       continue;
     }
-    schedules.assign(1, schedule_for(p, device, options, kernel));
-    if (Status s = check_forced(schedules.front(), device, kernel); !s) {
+    schedules.assign(1, schedule_for(balanced, device, options, kernel));
+    const auto own = [&](const SchedulerParams& s) { return is_grouped(p) ? for_groups(p, device, kernel, s) : s; };
+    if (Status s = check_forced(own(schedules.front()), device, kernel); !s) {
       last_refusal = s;
       candidate.verdict = CandidateVerdict::excluded_by_options;
       candidates.push_back(candidate);
@@ -293,8 +341,9 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       add_cut_schedules(device, kernel, schedules);
     const double factor = kernel_factor(calibration, kernel);
     for (const SchedulerParams& schedule : schedules) {
-      candidate.scheduler = schedule;
-      candidate.predicted = predict(p, device, kernel, schedule, worker_count(schedule, device, kernel), calibration, factor);
+      candidate.scheduler = own(schedule);
+      if (is_grouped(p) && !options.scheduler && !suits_groups(candidate.scheduler, device, kernel)) continue;
+      candidate.predicted = predict(balanced, device, kernel, schedule, worker_count(schedule, device, kernel), calibration, factor);
       candidates.push_back(candidate);
     }
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,7 @@
 #include "core/scale_layout.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/group_table.hpp"
 
 namespace sluice {
 namespace {
@@ -202,10 +203,10 @@ class TileWorker {
   // The part of a work tile that falls to the CTA (cta_m, cta_n) of the cluster: nothing, for one that only fills the cluster up.
   Block block_of(const WorkTile& tile, int cta_m, int cta_n) const {
     Block block;
-    block.m = std::int64_t{tile.tile_m + cta_m} * kernel_.tile_m;
+    block.m = tile.first_row + std::int64_t{tile.tile_m + cta_m} * kernel_.tile_m;
     block.n = std::int64_t{tile.tile_n + cta_n} * kernel_.tile_n;
     block.batch = tile.group;
-    block.rows = std::min<std::int64_t>(kernel_.tile_m, problem_.m - block.m);
+    block.rows = std::min<std::int64_t>(kernel_.tile_m, tile.row_end - block.m);
     block.columns = std::min<std::int64_t>(kernel_.tile_n, problem_.n - block.n);
     if (block.rows <= 0 || block.columns <= 0) block.rows = block.columns = 0;
     return block;
@@ -297,6 +298,29 @@ class TileWorker {
   std::vector<float> shorts_;  // FP8: the sums of one row over 128 of K
 };
 
+// The items of a plan's schedule, when the sizes of its groups are at hand.
+class Items {
+ public:
+  Items(const Plan& plan, const GemmArguments& arguments) : plan_(plan), schedule_(plan.scheduler) {
+    if (!is_grouped(plan.problem)) return;
+    groups_.emplace(plan.problem, arguments.groups, plan.kernel.tile_m * plan.kernel.cluster_m);
+    schedule_ = with_cluster_rows(schedule_, groups_->cluster_rows());
+  }
+  std::int32_t count() const { return item_count(schedule_); }
+  WorkTile at(std::int32_t item) const {
+    const TilePiece piece = piece_at(schedule_, item);
+    if (groups_) return piece.peers > 0 ? groups_->place(schedule_, piece) : WorkTile{.peers = 0};
+    WorkTile tile = place(schedule_, piece);
+    tile.row_end = static_cast<std::int32_t>(plan_.problem.m);
+    return tile;
+  }
+
+ private:
+  const Plan& plan_;
+  SchedulerParams schedule_;
+  std::optional<GroupTable> groups_;
+};
+
 }  // namespace
 
 Status run_on_cpu(const Plan& plan, const GemmArguments& arguments, int threads, const Progress& progress) {
@@ -304,13 +328,14 @@ Status run_on_cpu(const Plan& plan, const GemmArguments& arguments, int threads,
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (is_empty(plan.problem)) return Nothing{};
 
-  const std::int32_t items = item_count(plan.scheduler);
+  const Items list(plan, arguments);
+  const std::int32_t items = list.count();
   std::atomic<std::int64_t> done{0};
   Turnstiles turnstiles;
   parallel(items, thread_count(threads, items), [&](auto& next, int thread) {
     TileWorker worker(plan, arguments, turnstiles);
     for (std::int64_t item = next(); item >= 0; item = next()) {
-      const WorkTile tile = item_at(plan.scheduler, static_cast<std::int32_t>(item));
+      const WorkTile tile = list.at(static_cast<std::int32_t>(item));
       if (tile.peers > 0) worker.compute(tile);
       const std::int64_t so_far = done.fetch_add(1, std::memory_order_relaxed) + 1;
       // Only the caller's own thread reports: never two at once, never backwards.

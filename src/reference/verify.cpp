@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/check_arguments.hpp"
+#include "core/groups.hpp"
 #include "core/scale_layout.hpp"
 #include "reference/error_bound.hpp"
 #include "reference/number_conversion.hpp"
@@ -146,8 +147,9 @@ class Verifier {
   Verifier(const GemmProblem& problem, const Matrices& matrices)
       : problem_(problem), matrices_(matrices), a_(kBlock * kDepth), b_(kDepth * kBlock), blocks_(kBlock), sums_(kBlock * kBlock) {}
 
-  void check_block(std::int64_t batch, std::int64_t row, std::int64_t column, VerifyReport& report) {
-    const std::int64_t rows = std::min(kBlock, problem_.m - row), columns = std::min(kBlock, problem_.n - column);
+  // row_end: behind the last row that counts.
+  void check_block(std::int64_t batch, std::int64_t row, std::int64_t row_end, std::int64_t column, VerifyReport& report) {
+    const std::int64_t rows = std::min(kBlock, row_end - row), columns = std::min(kBlock, problem_.n - column);
     std::fill(sums_.begin(), sums_.end(), ElementSums{});
     rows_.fill({});
     columns_.fill({});
@@ -257,13 +259,56 @@ class Verifier {
   std::array<Vector, kBlock> rows_{}, columns_{};
 };
 
-// The number of draw `index`, evenly from [0, below) with below < 2^32: splitmix64, which needs no state, then the high half of a product.
+// The rows of D that count: all, or those that groups have.
+struct RowBlock {
+  std::int64_t batch, row, row_end;
+};
+class RowTable {
+ public:
+  RowTable(const GemmProblem& p, const std::int32_t* sizes) {
+    for (std::int64_t g = 0; g < p.batch; ++g) {
+      const GroupRows group = is_grouped(p) ? rows_of_group(p, sizes, g) : GroupRows{0, static_cast<std::int32_t>(p.m)};
+      if (group.count > 0) parts_.push_back({{g, group.first, group.first + group.count}, rows_, blocks_});
+      rows_ += group.count;
+      blocks_ += (group.count + kBlock - 1) / kBlock;
+    }
+  }
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t blocks() const { return blocks_; }  // of kBlock rows, the last of a group maybe fewer
+
+  RowBlock block(std::int64_t number) const {
+    const Part& part = last_from(number, &Part::blocks_before);
+    return {part.rows.batch, part.rows.row + (number - part.blocks_before) * kBlock, part.rows.row_end};
+  }
+  RowBlock row(std::int64_t number) const {
+    const Part& part = last_from(number, &Part::rows_before);
+    return {part.rows.batch, part.rows.row + number - part.rows_before, part.rows.row_end};
+  }
+
+ private:
+  struct Part {
+    RowBlock rows;
+    std::int64_t rows_before, blocks_before;
+  };
+  const Part& last_from(std::int64_t number, std::int64_t Part::*before) const {
+    return *(std::upper_bound(parts_.begin(), parts_.end(), number, [&](std::int64_t n, const Part& part) { return n < part.*before; }) -
+             1);
+  }
+
+  std::vector<Part> parts_;
+  std::int64_t rows_ = 0, blocks_ = 0;
+};
+
+__extension__ typedef unsigned __int128 Wide;  // NOLINT(modernize-use-using): __extension__ goes with a typedef alone
+
+// The number of draw `index`, evenly from [0, below): splitmix64, which needs no state, then the high half of a product.
 std::int64_t draw(std::uint64_t seed, std::uint64_t index, std::int64_t below) {
   std::uint64_t z = seed * 0xd1342543de82ef95u + (index + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   z ^= z >> 31;
-  return static_cast<std::int64_t>(((z >> 32) * static_cast<std::uint64_t>(below)) >> 32);
+  return static_cast<std::int64_t>((static_cast<Wide>(z) * static_cast<std::uint64_t>(below)) >> 64);
 }
 
 // The problem as the pointers are to be checked for it: reading on the CPU asks for no more than whole elements.
@@ -297,11 +342,13 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
   VerifyReport report;
   if (is_empty(p)) return report;
   const Matrices matrices(p, arguments);
-  const std::int64_t blocks_m = (p.m + kBlock - 1) / kBlock, blocks_n = (p.n + kBlock - 1) / kBlock;
-  const double elements = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.batch);
+  const RowTable rows(p, arguments.groups);
+  const std::int64_t blocks_n = (p.n + kBlock - 1) / kBlock;
+  const double elements = static_cast<double>(rows.rows()) * static_cast<double>(p.n);
+  if (rows.rows() == 0) return report;
   const bool every = samples == 0 || static_cast<double>(samples) >= elements;
   constexpr std::int64_t kSamplesAtOnce = 16;
-  const std::int64_t items = every ? blocks_m * blocks_n * p.batch : (samples + kSamplesAtOnce - 1) / kSamplesAtOnce;
+  const std::int64_t items = every ? rows.blocks() * blocks_n : (samples + kSamplesAtOnce - 1) / kSamplesAtOnce;
 
   std::mutex mutex;
   parallel(items, thread_count(0, items), [&](auto& next, int) {
@@ -309,13 +356,14 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
     VerifyReport own;
     for (std::int64_t item = next(); item >= 0; item = next()) {
       if (every) {
-        const std::int64_t block = item % (blocks_m * blocks_n);
-        verifier.check_block(item / (blocks_m * blocks_n), block / blocks_n * kBlock, block % blocks_n * kBlock, own);
+        const RowBlock block = rows.block(item / blocks_n);
+        verifier.check_block(block.batch, block.row, block.row_end, item % blocks_n * kBlock, own);
         continue;
       }
       for (std::int64_t i = item * kSamplesAtOnce; i < std::min(samples, (item + 1) * kSamplesAtOnce); ++i) {
-        const auto number = static_cast<std::uint64_t>(i) * 3;
-        verifier.check_element({draw(seed, number, p.batch), draw(seed, number + 1, p.m), draw(seed, number + 2, p.n)}, own);
+        const auto number = static_cast<std::uint64_t>(i) * 2;
+        const RowBlock at = rows.row(draw(seed, number, rows.rows()));
+        verifier.check_element({at.batch, at.row, draw(seed, number + 1, p.n)}, own);
       }
     }
     const std::lock_guard lock(mutex);

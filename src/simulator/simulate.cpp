@@ -5,6 +5,7 @@
 
 #include "core/check_plan.hpp"
 #include "core/describe_scheduler.hpp"
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
 #include "scheduler/items.hpp"
@@ -45,6 +46,9 @@ Result<Simulation> simulate(const Plan& plan, const SimulateOptions& options) {
   if (plan.device.sm_count <= 0)
     return Error{ErrorCode::invalid_argument,
                  "device '" + plan.device.name + "' has " + std::to_string(plan.device.sm_count) + " SMs; at least 1 is needed"};
+  if (is_grouped(plan.problem))
+    return Error{ErrorCode::unsupported, std::string("the plan is for ") + to_string(plan.problem.grouping) +
+                                             " groups, whose sizes only the device knows; simulate a batch of their size"};
   if (options.resident_units < 0)
     return Error{ErrorCode::invalid_argument,
                  "resident_units = " + std::to_string(options.resident_units) + " must be at least 1, or 0 for as many as fit"};

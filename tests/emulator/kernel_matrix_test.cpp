@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gpu/accumulator_probe.hpp"
+#include "gpu/grouped_cases.hpp"
 #include "gpu/scaled_cases.hpp"
 #include "placed_operands.hpp"
 
@@ -214,6 +215,7 @@ std::vector<GemmCase> cases_of(const KernelConfig& kernel, int index) {
   for (std::size_t i = 0; i < cases.size(); ++i)
     cases[i] = gpu_tests::with_scales(std::move(cases[i]), kernel, index + static_cast<int>(i));
   if (is_fp8(kernel.type_a)) add_block_scaled(cases, kernel, index);
+  gpu_tests::add_grouped(cases, kernel, index, /*small=*/true);
   return cases;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 
 namespace sluice::test {
@@ -29,6 +30,7 @@ std::vector<double> positive_numbers(DataType type) {
 unsigned char fp8_code(double value, DataType type) {
   static const std::vector<double> e4m3 = positive_numbers(DataType::e4m3), e5m2 = positive_numbers(DataType::e5m2);
   const std::vector<double>& numbers = type == DataType::e4m3 ? e4m3 : e5m2;
+  if (std::isnan(value)) return 0x7f;
   const double magnitude = std::abs(value);
   auto code = std::lower_bound(numbers.begin(), numbers.end(), magnitude);
   if (code == numbers.end() || (code != numbers.begin() && magnitude - code[-1] < *code - magnitude)) --code;
@@ -72,7 +74,8 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
       d_(problem.type_d, gpu_tests::span_d(problem), gemm_case.offset_d_elems),
       bias_(problem.type_d, bias_elems(problem), gemm_case.offset_d_elems),
       scale_a_(DataType::fp32, scale_elems_a(problem), kScaleOffsetElems),
-      scale_b_(DataType::fp32, scale_elems_b(problem), kScaleOffsetElems) {
+      scale_b_(DataType::fp32, scale_elems_b(problem), kScaleOffsetElems),
+      groups_(gemm_case.groups) {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::normal_distribution<double> normal;
   // Elements alone: what lies between them stays NaN, so that a read of it shows.
@@ -108,9 +111,27 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
     if (problem.scaling_a != Scaling::none) arguments_.scale_a = static_cast<const float*>(scale_a_.data());
     if (problem.scaling_b != Scaling::none) arguments_.scale_b = static_cast<const float*>(scale_b_.data());
   }
+  if (problem.grouping != Grouping::none) {
+    arguments_.groups = groups_.data();
+    poison_rows_of_no_group();
+  }
   arguments_.d = d_.data();
   if (problem.epilogue.bias != Bias::none) arguments_.bias = bias_.data();
   if (problem.epilogue.beta != 0) arguments_.c = c_place_ == gpu_tests::CPlace::is_d ? d_.data() : c_.data();
+}
+
+void PlacedOperands::poison_rows_of_no_group() {
+  if (problem_.layout_a != Layout::row_major) return;
+  const std::int64_t matrices = problem_.batch_stride_a == 0 ? 1 : problem_.batch;  // one that groups share
+  std::vector<bool> used(static_cast<std::size_t>(matrices * problem_.m));
+  for (std::int64_t z = 0; z < problem_.batch; ++z) {
+    const gpu_tests::Rows rows = gpu_tests::rows_of(problem_, groups_, z);
+    for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row)
+      used[static_cast<std::size_t>(z % matrices * problem_.m + row)] = true;
+  }
+  for (std::int64_t row = 0; row < matrices * problem_.m; ++row)
+    for (std::int64_t k = 0; k < problem_.k && !used[static_cast<std::size_t>(row)]; ++k)
+      a_.set(row / problem_.m * problem_.batch_stride_a + row % problem_.m * problem_.lda + k, std::numeric_limits<double>::quiet_NaN());
 }
 
 void PlacedOperands::poison() {
@@ -124,11 +145,13 @@ void PlacedOperands::poison() {
 std::string PlacedOperands::outside_of_d() {
   std::vector<unsigned char> expected = d_before_;
   const int size = size_bytes(problem_.type_d);
-  for (std::int64_t z = 0; z < problem_.batch; ++z)
-    for (std::int64_t row = 0; row < problem_.m; ++row) {
+  for (std::int64_t z = 0; z < problem_.batch; ++z) {
+    const gpu_tests::Rows rows = gpu_tests::rows_of(problem_, groups_, z);
+    for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row) {
       const std::int64_t at = d_.first_byte() + (z * problem_.batch_stride_d + row * problem_.ldd) * size;
       std::copy_n(d_.bytes().begin() + at, problem_.n * size, expected.begin() + at);
     }
+  }
   const auto [got, wanted] = std::mismatch(d_.bytes().begin(), d_.bytes().end(), expected.begin());
   if (got == d_.bytes().end()) return "";
   return "byte " + std::to_string(got - d_.bytes().begin() - d_.first_byte()) + " from the start of D, outside of it, was overwritten";

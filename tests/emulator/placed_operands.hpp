@@ -44,12 +44,14 @@ class PlacedOperands {
 
  private:
   std::string outside_of_d();
+  void poison_rows_of_no_group();
 
   GemmProblem problem_;
   gpu_tests::CPlace c_place_;
   bool exact_;
   GuardedMemory a_, b_, c_, d_, bias_, scale_a_, scale_b_;
   GemmArguments arguments_;
+  std::vector<std::int32_t> groups_;
   std::vector<unsigned char> d_before_;
 };
 

@@ -86,7 +86,7 @@ TEST(CoResident, EverySchedulesWorkGetsDone) {
       EXPECT_TRUE(occupier.release()) << way.title() << ": ended only when the held SMs came free by themselves";
       ASSERT_TRUE(done) << way.title() << ": not done after " << kEnoughSeconds << " s beside a kernel on " << held << " SMs";
       h.check().against_reference(placed.plan.problem, placed.arguments, nullptr, way.gemm_case.exactness);
-      h.check().outside_untouched(placed.plan.problem, placed.arguments.d, placed.d_region, placed.d_region_bytes);
+      h.check().outside_untouched(placed.plan.problem, placed.arguments.groups, placed.arguments.d, placed.d_region, placed.d_region_bytes);
       const bench::CheckReport report = h.check().fetch();
       EXPECT_TRUE(report.ok()) << held << " SMs held: " << describe_failure(way.gemm_case, placed.plan, report);
       std::printf("%-84s %5d %10.1f %13.1f %10.1f\n", way.title().c_str(), held, alone_us, alone_us * sms / (sms - held),

@@ -65,7 +65,7 @@ TEST_P(Refuses, AndWritesNothing) {
   GemmProblem none = placed.plan.problem;
   none.m = 0;  // so that every byte of the region lies outside of D
   harness->check().reset();
-  harness->check().outside_untouched(none, placed.arguments.d, placed.d_region, placed.d_region_bytes);
+  harness->check().outside_untouched(none, nullptr, placed.arguments.d, placed.d_region, placed.d_region_bytes);
   EXPECT_EQ(harness->check().fetch().written_outside, 0u);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "grouped_cases.hpp"
 #include "scaled_cases.hpp"
 
 namespace sluice::gpu_tests {
@@ -305,6 +306,7 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   p.type_b = kernel.type_b;
   p.layout_a = kernel.layout_a;
   p.layout_b = kernel.layout_b;
+  if (p.grouping != Grouping::none) p.batch = static_cast<std::int64_t>(c.groups.size()) - (p.grouping == Grouping::ragged ? 1 : 0);
   const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
   const std::int64_t unit = kernel.load == LoadPath::tma ? kTmaBytes / size_bytes(p.type_a) : 1;
   const auto leading = [](std::int64_t length, std::int64_t step, int pad) {
@@ -332,12 +334,23 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
 
 namespace {
 
+std::int64_t held_to(std::int64_t value, std::int64_t least, std::int64_t most) { return std::min(std::max(value, least), most); }
+
 bool meets(const KernelConfig& kernel) {
   return kernel.layout_a == Layout::row_major && kernel.layout_b == Layout::column_major &&
          kernel.schedule == KernelSchedule::cooperative && kernel.load == LoadPath::tma;
 }
 
 }  // namespace
+
+Rows rows_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std::int64_t group) {
+  if (p.grouping == Grouping::none) return {0, p.m};
+  const auto g = static_cast<std::size_t>(group);
+  if (p.grouping == Grouping::masked) return {0, held_to(groups[g], 0, p.m)};
+  const std::int64_t first = held_to(groups[g], 0, p.m);
+  return {first, held_to(groups[g + 1], first, p.m) - first};
+}
+std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 
 bool meets_in_cluster(const KernelConfig& kernel) { return meets(kernel) && resources(kernel).joins_pieces && cluster_size(kernel) == 1; }
 bool meets_in_slices(const KernelConfig& kernel) {
@@ -382,19 +395,20 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
   add_batches(cases);
   add_placements(cases, kernel);
   if (is_fp8(kernel.type_a)) scale_all(cases, kernel, kernel_index);
+  add_grouped(cases, kernel, kernel_index);
   return cases;
 }
 
 std::int64_t span_a(const GemmProblem& p) {
   const bool rows = p.layout_a == Layout::row_major;
-  return span(rows ? p.m : p.k, rows ? p.k : p.m, p.lda, p.batch, p.batch_stride_a);
+  return span(rows ? p.m : p.k, rows ? p.k : p.m, p.lda, row_matrices(p), p.batch_stride_a);
 }
 std::int64_t span_b(const GemmProblem& p) {
   const bool rows = p.layout_b == Layout::row_major;
   return span(rows ? p.k : p.n, rows ? p.n : p.k, p.ldb, p.batch, p.batch_stride_b);
 }
-std::int64_t span_c(const GemmProblem& p) { return span(p.m, p.n, p.ldc, p.batch, p.batch_stride_c); }
-std::int64_t span_d(const GemmProblem& p) { return span(p.m, p.n, p.ldd, p.batch, p.batch_stride_d); }
+std::int64_t span_c(const GemmProblem& p) { return span(p.m, p.n, p.ldc, row_matrices(p), p.batch_stride_c); }
+std::int64_t span_d(const GemmProblem& p) { return span(p.m, p.n, p.ldd, row_matrices(p), p.batch_stride_d); }
 
 namespace {
 

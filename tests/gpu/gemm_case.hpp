@@ -22,6 +22,9 @@ struct GemmCase {
   CPlace c = CPlace::own;    // of consequence when beta != 0; null and poison: beta == 0 must not read it
   bool null_inputs = false;  // A and B are null: alpha or k is 0
 
+  // Of a grouped problem: what the device holds (GemmArguments::groups). The problem's batch follows from it.
+  std::vector<std::int32_t> groups;
+
   // Leading dimensions are the shortest the kernel can load plus this.
   int pad_a_elems = 0, pad_b_elems = 0, pad_c_elems = 0, pad_d_elems = 0;
   int pad_scale_a_elems = 0, pad_scale_b_elems = 0;
@@ -34,6 +37,14 @@ struct GemmCase {
 
 // The problem with everything filled in that depends on the kernel.
 GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& gemm_case);
+
+// The rows of a group, or of a batch's matrix. Those of A and D, if groups are ragged.
+struct Rows {
+  std::int64_t first = 0, count = 0;
+};
+Rows rows_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std::int64_t group);
+// How many matrices A and D are.
+std::int64_t row_matrices(const GemmProblem& p);
 
 // Whether pieces of the kernel can meet in a cluster or in slices, in the words of the public interface.
 bool meets_in_cluster(const KernelConfig& kernel);

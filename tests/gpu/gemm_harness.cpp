@@ -61,7 +61,7 @@ GemmHarness::GemmHarness() : check_(stream_), workspace_(settings().small ? kBuf
     throw bench::DeviceFailure(s.error().message);
   if (settings().small) return;
   for (Memory* memory : {&a_.elements, &b_.elements, &c_, &d_}) memory->buffer = bench::DeviceBuffer(kBufferBytes);
-  for (Memory* memory : {&a_.scales, &b_.scales, &bias_}) memory->buffer = bench::DeviceBuffer(kBufferBytes / 64);
+  for (Memory* memory : {&a_.scales, &b_.scales, &bias_, &groups_}) memory->buffer = bench::DeviceBuffer(kBufferBytes / 64);
 }
 
 void GemmHarness::place_memory(Memory& memory, std::int64_t span_elems, int offset_elems, int element_bytes, const std::string& name) {
@@ -112,6 +112,7 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
     if (p.scaling_a != Scaling::none) placed.arguments.scale_a = reinterpret_cast<const float*>(a_.scales.first);
     if (p.scaling_b != Scaling::none) placed.arguments.scale_b = reinterpret_cast<const float*>(b_.scales.first);
   }
+  if (p.grouping != Grouping::none) place_groups(placed, c);
   place_memory(d_, span_d(p), c.offset_d_elems, d, "D");
   placed.arguments.d = d_.first;
   placed.d_region = d_.region;
@@ -132,9 +133,38 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
   return placed;
 }
 
+// Rows of A that are no group's are NaN again.
+void GemmHarness::place_groups(PlacedCase& placed, const GemmCase& c) {
+  const GemmProblem& p = placed.plan.problem;
+  const auto bytes = c.groups.size() * sizeof(std::int32_t);
+  place_memory(groups_, static_cast<std::int64_t>(c.groups.size()), 1, sizeof(std::int32_t), "the sizes of groups");
+  bench::check(cudaMemcpyAsync(groups_.first, c.groups.data(), bytes, cudaMemcpyHostToDevice, stream_), "placing the sizes of groups");
+  placed.arguments.groups = reinterpret_cast<const std::int32_t*>(groups_.first);
+  if (c.null_inputs || p.layout_a != Layout::row_major) return;
+  const auto element = static_cast<std::size_t>(size_bytes(p.type_a));
+  const auto poison = [&](std::int64_t matrix, std::int64_t first, std::int64_t end) {
+    if (first >= end) return;
+    std::byte* const row = a_.elements.first + static_cast<std::size_t>(matrix * p.batch_stride_a + first * p.lda) * element;
+    bench::check(cudaMemset2DAsync(row, static_cast<std::size_t>(p.lda) * element, bench::kPoisonByte,
+                                   static_cast<std::size_t>(p.k) * element, static_cast<std::size_t>(end - first), stream_),
+                 "poisoning rows of no group");
+  };
+  std::int64_t end = 0;  // of the rows before
+  for (std::int64_t group = 0; group < p.batch; ++group) {
+    const Rows rows = rows_of(p, c.groups, group);
+    if (p.grouping == Grouping::masked) {
+      if (p.batch_stride_a > 0) poison(group, rows.count, p.m);
+      continue;
+    }
+    poison(0, end, rows.first);
+    end = std::max(end, rows.first + rows.count);
+  }
+  if (p.grouping == Grouping::ragged) poison(0, end, p.m);
+}
+
 void GemmHarness::fill_c(const PlacedCase& placed, void* memory, const GemmCase& c) {
   const GemmProblem& p = placed.plan.problem;
-  bench::fill_random(memory, p.type_d, extent(p.m, p.n, p.ldc, p.batch, p.batch_stride_c), distribution_of(c), 4, stream_);
+  bench::fill_random(memory, p.type_d, extent(p.m, p.n, p.ldc, row_matrices(p), p.batch_stride_c), distribution_of(c), 4, stream_);
 }
 
 void GemmHarness::poison_output(const PlacedCase& placed) {
@@ -151,7 +181,7 @@ void GemmHarness::run_and_check(const PlacedCase& placed, const GemmCase& c) {
   if (placed.arguments.c == placed.arguments.d && placed.c_before != nullptr) fill_c(placed, placed.arguments.d, c);
   run(placed);
   check_.against_reference(placed.plan.problem, placed.arguments, placed.c_before, c.exactness);
-  check_.outside_untouched(placed.plan.problem, placed.arguments.d, placed.d_region, placed.d_region_bytes);
+  check_.outside_untouched(placed.plan.problem, placed.arguments.groups, placed.arguments.d, placed.d_region, placed.d_region_bytes);
 }
 
 std::string GemmHarness::try_case(const KernelConfig& kernel, const GemmCase& c) {

@@ -66,13 +66,14 @@ class GemmHarness {
   struct OperandPlaces;
   void place_memory(Memory& memory, std::int64_t span_elems, int offset_elems, int element_bytes, const std::string& name);
   void place_operand(Operand& operand, const OperandPlaces& places, bench::Distribution distribution, std::uint64_t seed);
+  void place_groups(PlacedCase& placed, const GemmCase& gemm_case);
   void fill_c(const PlacedCase& placed, void* memory, const GemmCase& gemm_case);
 
   bench::DeviceStream stream_;
   bench::DeviceCheck check_;
   bench::DeviceBuffer workspace_;
   Operand a_, b_;
-  Memory c_, d_, bias_;
+  Memory c_, d_, bias_, groups_;
   double worst_ratio_ = 0;
 };
 

@@ -30,6 +30,10 @@ constexpr std::array<std::int64_t, 7> kDepths = {16, 112, 128, 144, 1000, 1, 256
 }  // namespace
 
 std::span<const ScaleKind> scale_kinds() { return kKinds; }
+std::span<const ScaleKind> grouped_scale_kinds() {
+  static constexpr std::array kGrouped = {kKinds[0], kKinds[1], kKinds[3], kKinds[4], kKinds[8], kKinds[9], kKinds[10], kKinds[11]};
+  return kGrouped;
+}
 std::span<const ScaleKind> block_scale_kinds() { return std::span(kKinds).first(kBlockKinds); }
 
 GemmCase with_scales(GemmCase c, const KernelConfig& kernel, int n, std::span<const ScaleKind> kinds) {

@@ -18,6 +18,8 @@ struct ScaleKind {
 std::span<const ScaleKind> scale_kinds();        // every mode and layout
 std::span<const ScaleKind> block_scale_kinds();  // those whose scales change along K, in both operands
 
+std::span<const ScaleKind> grouped_scale_kinds();  // those that rows of ragged groups can have
+
 // The case as an FP8 kernel can run it: with the n-th of these kinds of scales, and what was said in elements of 16 bits in as many bytes
 // (offsets, padding). For other kernels it is as it was.
 GemmCase with_scales(GemmCase gemm_case, const KernelConfig& kernel, int n, std::span<const ScaleKind> kinds = scale_kinds());

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/kernel_config.hpp"
+#include "sluice/kernel_list.hpp"
 
 #include "core/kernel_layout.hpp"
 #include "core/tile_parts.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sluice/kernel_config.hpp"
+#include "sluice/kernel_list.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/scaling.hpp"
 #include "sluice/schedule.hpp"

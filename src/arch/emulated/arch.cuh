@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "sluice/types.hpp"
 
@@ -32,6 +33,18 @@ SLUICE_DEVICE int cta_in_grid() { return emulated::cta_in_grid(); }
 SLUICE_DEVICE int ctas_in_grid() { return emulated::ctas_in_grid(); }
 SLUICE_DEVICE int clusters_in_grid() { return emulated::clusters_in_grid(); }
 SLUICE_DEVICE float shuffle_xor(float value, int mask, Location at = Location::current()) { return emulated::shuffle_xor(value, mask, at); }
+SLUICE_DEVICE int from_lane(int value, int lane, Location at = Location::current()) {
+  return emulated::values_of_lanes(value, "from_lane", at)[static_cast<std::size_t>(lane)];
+}
+SLUICE_DEVICE int prefix_sum(int value, Location at = Location::current()) {
+  const auto values = emulated::values_of_lanes(value, "prefix_sum", at);
+  return std::accumulate(values.begin(), values.begin() + lane() + 1, 0);
+}
+SLUICE_DEVICE int warp_sum(int value, Location at = Location::current()) {
+  const auto values = emulated::values_of_lanes(value, "warp_sum", at);
+  return std::accumulate(values.begin(), values.end(), 0);
+}
+SLUICE_DEVICE int count_lanes(bool value, Location at = Location::current()) { return warp_sum(value ? 1 : 0, at); }
 SLUICE_DEVICE int uniform(int value) { return value; }
 SLUICE_DEVICE bool elect_one(Location at = Location::current()) { return emulated::elect_one(at); }
 SLUICE_DEVICE void sync_warp(Location at = Location::current()) { emulated::sync_warp(at); }

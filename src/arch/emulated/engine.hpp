@@ -1,6 +1,7 @@
 // What the calls of arch/emulated/arch.cuh come down to. Kernels see this header alone; the machine behind it is in machine.hpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,6 +32,7 @@ int ctas_in_grid();
 int clusters_in_grid();
 bool elect_one(const Location& at);
 float shuffle_xor(float value, int mask, const Location& at);
+std::array<int, 32> values_of_lanes(int value, const char* what, const Location& at);
 void sync_warp(const Location& at);
 void named_barrier(int id, int threads, bool waits, const Location& at);
 void sync_cta(const Location& at);

@@ -93,6 +93,15 @@ float shuffle_xor(float value, int mask, const Location& at) {
   return std::bit_cast<float>(c->words[static_cast<std::size_t>(lane ^ mask)][0]);
 }
 
+std::array<int, kWarpThreads> values_of_lanes(int value, const char* what, const Location& at) {
+  const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::shuffle, at);
+  c->words[static_cast<std::size_t>(self().number % kWarpThreads)][0] = static_cast<std::uint32_t>(value);
+  meet(*c, what, at, [] {});
+  std::array<int, kWarpThreads> values;
+  for (std::size_t lane = 0; lane < values.size(); ++lane) values[lane] = static_cast<int>(c->words[lane][0]);
+  return values;
+}
+
 void sync_warp(const Location& at) {
   const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::sync, at);
   meet(*c, "sync_warp", at, [] {});

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/tile_parts.hpp"
+#include "kernel/epilogue/clip_rows.cuh"
 #include "kernel/epilogue/elements.cuh"
 #include "kernel/epilogue/finish_elements.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
@@ -45,11 +46,12 @@ class TileStore {
     int m;
     int n;
     int batch;
+    int row_end;  // of its group
   };
   SLUICE_DEVICE Corner corner(const WorkTile& tile, int block, int first_q) const {
     const int p = (first_block_ + block) * kWgmmaRows;
-    return {tile.tile_m * config.tile_m + (kTransposed ? first_q : p), tile.tile_n * config.tile_n + (kTransposed ? p : first_q),
-            tile.group};
+    return {tile.first_row + (kTransposed ? first_q : p), tile.tile_n * config.tile_n + (kTransposed ? p : first_q), tile.group,
+            tile.row_end};
   }
 
   SLUICE_DEVICE bool is_storing_thread() const { return arch::thread_in_warpgroup() == 0; }
@@ -105,20 +107,21 @@ class TileStore {
     if constexpr (staged == DataType::fp32) {
       if (params_.path == StorePath::elementwise) {
         for (int box = 0; box < boxes; ++box)
-          finish_box<width>({at.m, at.n + box * width, at.batch}, buffer + box * kBoxBytes<staged, width>, begin - box * width,
+          finish_box<width>({at.m, at.n + box * width, at.batch, at.row_end}, buffer + box * kBoxBytes<staged, width>, begin - box * width,
                             end - box * width);
         return;
       }
     }
     if (!is_storing_thread()) return;
     for (int box = 0; box < boxes; ++box)
-      store_box<staged, width>(map, {at.m, at.n + box * width, at.batch}, buffer + box * kBoxBytes<staged, width>);
+      store_box<staged, width>(map, {at.m, at.n + box * width, at.batch, at.row_end}, buffer + box * kBoxBytes<staged, width>);
     arch::bulk_commit();
   }
 
   // Swapped fp32: 64 columns of D are two boxes of 128-byte rows.
   template <DataType type, int width>
-  static SLUICE_DEVICE void store_box(const arch::TensorMap& map, Corner at, arch::SharedAddress buffer) {
+  SLUICE_DEVICE void store_box(const arch::TensorMap& map, Corner at, arch::SharedAddress buffer) const {
+    if (params_.clips_rows && !clip_rows(params_, at.row_end, store_box_rows(config, width), at.m, at.batch)) return;
     arch::tma_store(map, {at.n, at.m, at.batch}, buffer);
     if constexpr (kTransposed && type == DataType::fp32)
       arch::tma_store(map, {at.n + kWgmmaRows / 2, at.m, at.batch}, buffer + width * kSwizzleBytes);
@@ -201,7 +204,7 @@ class TileStore {
     SLUICE_NO_UNROLL
     for (int i = arch::thread_in_warpgroup(); i < kRows * kGroupsPerRow; i += kWarpgroupThreads) {
       const int row = i / kGroupsPerRow, column = i % kGroupsPerRow * kGroup;
-      if (at.m + row >= params_.m || at.n + column >= params_.n) continue;
+      if (at.m + row >= at.row_end || at.n + column >= params_.n) continue;
       if ((kTransposed ? row : column) < begin || (kTransposed ? row : column) >= end) continue;
       float sums[kGroup];
       arch::load_shared(fp32_in_box<width>(buffer, row, column), sums);

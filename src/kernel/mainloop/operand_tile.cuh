@@ -48,7 +48,7 @@ struct OperandTile {
   static_assert(kMajor == arch::Major::k || kSliceVectors % kRowElems == 0, "contiguous vectors come in whole blocks of 64");
 
   // The first of a work tile's vectors.
-  static SLUICE_DEVICE int first_vector(const WorkTile& tile) { return kIsA ? tile.tile_m * config.tile_m : tile.tile_n * config.tile_n; }
+  static SLUICE_DEVICE int first_vector(const WorkTile& tile) { return kIsA ? tile.first_row : tile.tile_n * config.tile_n; }
 
   static SLUICE_DEVICE std::uint64_t descriptor(const std::byte* tile) {
     return arch::matrix_descriptor(tile, kBlockBytes, kEightRowsBytes);

@@ -30,62 +30,28 @@ class PromotingConsumer {
   SLUICE_DEVICE void multiply(Sums& sums, Position& at, const WorkTile& tile, Issued&& issued) const {
     sums.clear();
     const int k_tiles = tile.k_end - tile.k_begin;
-    if (k_tiles <= 0) {
+    if (k_tiles <= 0)
       issued();
-      return;
-    }
-    Short even;
-    if constexpr (kSets == 1) {
-      SLUICE_NO_UNROLL
-      for (int left = k_tiles; left > 0; --left) {
-        SLUICE_UNROLL
-        for (int unit = 0; unit < kUnits; ++unit) {
-          issue(even, at, unit);
-          if (unit == kUnits - 1 && left == 1) issued();
-          arch::wgmma_wait<0>();
-          promote(sums, even, at, unit);
-        }
-      }
-    } else {
-      Short odd;
-      Position behind = at;  // the stage of the unit that is promoted next
-      const auto issue_next = [&](Short& d, int unit) {
-        issue(d, at, unit);
-        if (unit == kUnits - 1) at.advance();
-      };
-      int left = k_tiles * kUnits - 1;
-      issue_next(even, 0);
-      SLUICE_NO_UNROLL
-      for (; left >= 2; left -= 2) {
-        issue_next(odd, kOdd);
-        arch::wgmma_wait<1>();
-        promote(sums, even, behind, 0);
-        issue_next(even, 0);
-        arch::wgmma_wait<1>();
-        promote(sums, odd, behind, kOdd);
-      }
-      if (left > 0) {
-        issue_next(odd, kOdd);
-        arch::wgmma_wait<1>();
-        promote(sums, even, behind, 0);
-        issued();
-        arch::wgmma_wait<0>();
-        promote(sums, odd, behind, kOdd);
-      } else {
-        issued();
-        arch::wgmma_wait<0>();
-        promote(sums, even, behind, 0);
-      }
-    }
+    else if constexpr (kSets == 1)
+      one_set(sums, at, k_tiles, issued);
+    else
+      two_sets(sums, at, k_tiles, issued);
   }
 
  private:
   static constexpr int kChunk = kScaleChunk<config>, kChunks = tile_q(config) / kChunk;
-  // The accumulators of one unit, and the scales of rows r and r + 8 and of Q's chunks.
+  // The accumulators of one unit.
   struct Short {
     float values[Sums::kPerBlock];
-    float scales_p[2];
-    float scales_q[kChunks];
+  };
+  // Those of a unit's rows r and r + 8 and of Q's chunks.
+  struct Scales {
+    float p[2];
+    float q[kChunks];
+  };
+  // Where a stage's tiles lie.
+  struct Stage {
+    std::uint64_t p, q;
   };
   static constexpr int kUnits =
       scale_blocks_per_stage(config) * Sums::kBlocks;  // of a stage: unit u is rows u % kBlocks, block of K u / kBlocks
@@ -94,43 +60,118 @@ class PromotingConsumer {
   static constexpr int kSets = (Sums::kBlocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
   static_assert(kUnits <= 2, "which rows and block an odd unit is must be known to the compiler");
 
-  // Starts the multiplication of a unit of the stage, and fetches its scales.
-  SLUICE_DEVICE void issue(Short& d, const Position& at, int unit) const {
+  // All that the next unit needs is made ready while the tensor cores are busy with this one, so that nothing but promotion lies between
+  // them.
+  template <class Issued>
+  SLUICE_DEVICE void one_set(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
+    Short d;
+    Stage stage = wait_for_stage(at);
+    Scales next = scales_of(at, 0);
+    SLUICE_NO_UNROLL
+    for (int left = k_tiles; left > 0; --left) {
+      SLUICE_UNROLL
+      for (int unit = 0; unit < kUnits; ++unit) {
+        issue(d, stage, unit);
+        Scales scales = next;
+        if (unit + 1 < kUnits) {
+          next = scales_of(at, unit + 1);
+        } else if (left > 1) {
+          Position ahead = at;
+          ahead.advance();
+          stage = wait_for_stage(ahead);
+          next = scales_of(ahead, 0);
+        } else {
+          issued();
+        }
+        arch::wgmma_wait<0>();
+        promote(sums, d, scales, at, unit);
+      }
+    }
+  }
+
+  template <class Issued>
+  SLUICE_DEVICE void two_sets(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
+    Short even, odd;
+    Scales even_scales, odd_scales;
+    Stage stage;
+    Position behind = at;  // the stage of the unit that is promoted next
+    const auto issue_next = [&](Short& d, Scales& scales, int unit) {
+      if (unit == 0) stage = wait_for_stage(at);
+      scales = scales_of(at, unit);
+      issue(d, stage, unit);
+      if (unit == kUnits - 1) at.advance();
+    };
+    int left = k_tiles * kUnits - 1;
+    issue_next(even, even_scales, 0);
+    SLUICE_NO_UNROLL
+    for (; left >= 2; left -= 2) {
+      issue_next(odd, odd_scales, kOdd);
+      arch::wgmma_wait<1>();
+      promote(sums, even, even_scales, behind, 0);
+      issue_next(even, even_scales, 0);
+      arch::wgmma_wait<1>();
+      promote(sums, odd, odd_scales, behind, kOdd);
+    }
+    if (left > 0) {
+      issue_next(odd, odd_scales, kOdd);
+      arch::wgmma_wait<1>();
+      promote(sums, even, even_scales, behind, 0);
+      issued();
+      arch::wgmma_wait<0>();
+      promote(sums, odd, odd_scales, behind, kOdd);
+    } else {
+      issued();
+      arch::wgmma_wait<0>();
+      promote(sums, even, even_scales, behind, 0);
+    }
+  }
+
+  SLUICE_DEVICE Stage wait_for_stage(const Position& at) const {
+    ring_.wait_full(at);
+    return {TileP::descriptor(ring_.stage_p(at) + first_block_ * TileP::kBlockStepBytes), TileQ::descriptor(ring_.stage_q(at))};
+  }
+
+  SLUICE_DEVICE Scales scales_of(const Position& at, int unit) const {
+    const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
+    const arch::SharedAddress p = ring_.scales_p(at, block) + words((first_block_ + rows) * kWgmmaRows + first_row_in_block());
+    Scales scales;
+    scales.p[0] = load(p);
+    scales.p[1] = load(p + words(8));
+    SLUICE_UNROLL
+    for (int chunk = 0; chunk < kChunks; ++chunk)
+      scales.q[chunk] = load(ring_.scales_q(at, block) + words(chunk * kChunkCopies + arch::lane() % kChunkCopies));
+    return scales;
+  }
+
+  // Starts the multiplication of a unit of the stage.
+  SLUICE_DEVICE void issue(Short& d, const Stage& stage, int unit) const {
     constexpr int kSteps = kScaleBlockElems / arch::kWgmmaDepthBytes;
     constexpr DataType kTypeP = swapped(config) ? config.type_b : config.type_a, kTypeQ = swapped(config) ? config.type_a : config.type_b;
     const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
-    if (unit == 0) ring_.wait_full(at);
-    const arch::SharedAddress scales = ring_.scales_p(at, block) + words((first_block_ + rows) * kWgmmaRows + first_row_in_block());
-    d.scales_p[0] = load(scales);
-    d.scales_p[1] = load(scales + words(8));
-    SLUICE_UNROLL
-    for (int chunk = 0; chunk < kChunks; ++chunk) d.scales_q[chunk] = load(ring_.scales_q(at, block) + words(chunk));
     arch::wgmma_fence();
-    const std::uint64_t p = TileP::descriptor(ring_.stage_p(at) + first_block_ * TileP::kBlockStepBytes);
-    const std::uint64_t q = TileQ::descriptor(ring_.stage_q(at));
     SLUICE_UNROLL
     for (int step = 0; step < kSteps; ++step) {
-      const std::uint64_t p_step =
-          arch::advance_descriptor(p, TileP::step_offset_bytes(block * kSteps + step) + rows * TileP::kBlockStepBytes);
-      const std::uint64_t q_step = arch::advance_descriptor(q, TileQ::step_offset_bytes(block * kSteps + step));
+      const std::uint64_t p =
+          arch::advance_descriptor(stage.p, TileP::step_offset_bytes(block * kSteps + step) + rows * TileP::kBlockStepBytes);
+      const std::uint64_t q = arch::advance_descriptor(stage.q, TileQ::step_offset_bytes(block * kSteps + step));
       if (step == 0)
-        arch::wgmma_8_bit<kTypeP, kTypeQ, false>(d.values, p_step, q_step);
+        arch::wgmma_8_bit<kTypeP, kTypeQ, false>(d.values, p, q);
       else
-        arch::wgmma_8_bit<kTypeP, kTypeQ, true>(d.values, p_step, q_step);
+        arch::wgmma_8_bit<kTypeP, kTypeQ, true>(d.values, p, q);
     }
     arch::wgmma_commit();
   }
 
   // Adds a unit's short sums, times their scales. Behind the last unit of a stage lets go of it, and `at` moves on.
-  SLUICE_DEVICE void promote(Sums& sums, Short& from, Position& at, int unit) const {
+  SLUICE_DEVICE void promote(Sums& sums, Short& from, Scales& scales, Position& at, int unit) const {
     const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
     arch::pin_registers(from.values);  // until now they were the tensor cores'
-    arch::pin_registers(from.scales_p);
-    arch::pin_registers(from.scales_q);
+    arch::pin_registers(scales.p);
+    arch::pin_registers(scales.q);
     if (by_column()) {
       multiply_by_column(from, ring_.scales_q(at, block));
       SLUICE_UNROLL
-      for (int chunk = 0; chunk < kChunks; ++chunk) from.scales_q[chunk] = 1.0f;
+      for (int chunk = 0; chunk < kChunks; ++chunk) scales.q[chunk] = 1.0f;
     }
     if (unit == kUnits - 1) {
       ring_.release(at);
@@ -138,7 +179,7 @@ class PromotingConsumer {
     }
     SLUICE_UNROLL
     for (int chunk = 0; chunk < kChunks; ++chunk) {
-      const float low = from.scales_p[0] * from.scales_q[chunk], high = from.scales_p[1] * from.scales_q[chunk];
+      const float low = scales.p[0] * scales.q[chunk], high = scales.p[1] * scales.q[chunk];
       SLUICE_UNROLL
       for (int i = 0; i < kChunk / 2; ++i) {
         float& sum = sums.values[rows][chunk * (kChunk / 2) + i];

@@ -65,11 +65,11 @@ class ScaleProducer {
 
     SLUICE_DEVICE void copy(arch::SharedAddress to, bool inside_k) {
       const bool chunks = operand == Operand::q && scales_.strides.block_shift > 0;
-      const int vectors = chunks ? kScaleChunk<config> : 1;  // of a word
-      const int count = scales_.strides.along_k ? Tile::kVectors / vectors : 0;
+      constexpr int kChunkWords = Tile::kVectors / kScaleChunk<config> * kChunkCopies;
+      const int count = !scales_.strides.along_k ? 0 : chunks ? kChunkWords : Tile::kVectors;
       SLUICE_UNROLL
       for (int i = 0; i < (Tile::kVectors + 31) / 32; ++i) {
-        const int at = arch::lane() + i * 32, vector = first_ + at * vectors;
+        const int at = arch::lane() + i * 32, vector = first_ + (chunks ? at / kChunkCopies * kScaleChunk<config> : at);
         const bool inside = inside_k && vector < scales_.vectors;
         // 32 bits are enough for the scales of one matrix (core/problem.cpp).
         const int offset = inside ? (vector >> scales_.strides.block_shift) * static_cast<int>(scales_.strides.vector) : 0;

@@ -5,8 +5,9 @@
 
 namespace sluice {
 
-// Q's vectors that have one scale wherever its tile begins, if blocks of 128 have one each. Such scales lie in the ring once for each
-// chunk.
+// Q's vectors that have one scale wherever its tile begins, if blocks of 128 have one each. Such scales lie in the ring a few times for
+// each chunk: read by all lanes at one address, a word would go into a register of the whole warp, which the compiler waits for at once.
+inline constexpr int kChunkCopies = 4;
 template <KernelConfig config>
 inline constexpr int kScaleChunk = largest_power_of_two_divisor(tile_q(config), kScaleBlockElems);
 

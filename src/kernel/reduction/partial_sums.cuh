@@ -52,22 +52,32 @@ class PartialSums {
   static_assert(Accumulators<config>::kPerBlock % 4 == 0 && kPackets * kRowElems == part_elems(config));
 
   static constexpr int kAtOnce = pieces_at_once(config);
+  // A large tile's sums are fetched in two halves: beside the accumulators there are no registers for all of another piece's.
+  static constexpr int kMostPackets = 24;
+  static constexpr int kHalf = kPackets > kMostPackets ? (kPackets + 1) / 2 : kPackets;
 
   template <int pieces>
   static SLUICE_DEVICE void add(Accumulators<config>& sums, const float* place, std::int64_t step) {
-    arch::Floats4 left[pieces][kPackets];
+    add_packets<pieces, 0, kHalf>(sums, place, step);
+    if constexpr (kHalf < kPackets) add_packets<pieces, kHalf, kPackets>(sums, place, step);
+  }
+
+  // Packets [first, end).
+  template <int pieces, int first, int end>
+  static SLUICE_DEVICE void add_packets(Accumulators<config>& sums, const float* place, std::int64_t step) {
+    arch::Floats4 left[pieces][end - first];
     SLUICE_UNROLL
     for (int piece = 0; piece < pieces; ++piece) {
       SLUICE_UNROLL
-      for (int i = 0; i < kPackets; ++i)
-        left[piece][i] = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + piece * step + i * kRowElems));
+      for (int i = first; i < end; ++i)
+        left[piece][i - first] = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + piece * step + i * kRowElems));
     }
     SLUICE_UNROLL
     for (int piece = 0; piece < pieces; ++piece) {
       SLUICE_UNROLL
-      for (int i = 0; i < kPackets; ++i) {
+      for (int i = first; i < end; ++i) {
         SLUICE_UNROLL
-        for (int e = 0; e < 4; ++e) sums.values[i / kPerBlock][i % kPerBlock * 4 + e] += left[piece][i].values[e];
+        for (int e = 0; e < 4; ++e) sums.values[i / kPerBlock][i % kPerBlock * 4 + e] += left[piece][i - first].values[e];
       }
     }
   }

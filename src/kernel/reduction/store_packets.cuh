@@ -28,7 +28,7 @@ SLUICE_DEVICE void store_packets_of(const EpilogueParams& params, const Accumula
     SLUICE_UNROLL
     for (int e = 0; e < 4; ++e) {
       const int p = (first_block + packet / kPerBlock) * kWgmmaRows + first_p + e / 2 * 8, q = packet % kPerBlock * 8 + first_q + e % 2;
-      const int m = tile.tile_m * config.tile_m + (swapped(config) ? q : p), n = tile.tile_n * config.tile_n + (swapped(config) ? p : q);
+      const int m = tile.first_row + (swapped(config) ? q : p), n = tile.tile_n * config.tile_n + (swapped(config) ? p : q);
       if (m < params.m && n < params.n) arch::store_global(d + m * params.ldd_elems + n, E::from_float(params.alpha * x[e]));
     }
   }

@@ -2,6 +2,7 @@
 
 #include "sluice/device.hpp"
 #include "sluice/kernel_config.hpp"
+#include "sluice/kernel_list.hpp"
 
 #include "core/kernel_layout.hpp"
 #include "launch/cuda/cuda_status.hpp"

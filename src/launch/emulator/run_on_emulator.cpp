@@ -12,6 +12,7 @@
 #include "arch/emulated/emulator.hpp"
 #include "core/check_arguments.hpp"
 #include "core/check_plan.hpp"
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/tile_parts.hpp"
 #include "kernel/kernel_entry.hpp"
@@ -70,16 +71,18 @@ std::vector<emulated::GlobalBuffer> buffers(const GemmProblem& p, const GemmArgu
     if (data != nullptr && bytes > 0)
       all.push_back({.name = name, .data = data, .bytes = bytes, .writable = writable, .constant = constant});
   };
-  add("D", arguments.d, span_bytes(p.n, p.m, p.ldd, p.batch, p.batch_stride_d, p.type_d), true);  // before C, which may be the same
+  const std::int64_t matrices = row_matrices(p);
+  add("D", arguments.d, span_bytes(p.n, p.m, p.ldd, matrices, p.batch_stride_d, p.type_d), true);  // before C, which may be the same
   if (reads_a_and_b(p)) {
-    add("A", arguments.a, span_bytes(a_rows ? p.k : p.m, a_rows ? p.m : p.k, p.lda, p.batch, p.batch_stride_a, p.type_a), false,
+    add("A", arguments.a, span_bytes(a_rows ? p.k : p.m, a_rows ? p.m : p.k, p.lda, matrices, p.batch_stride_a, p.type_a), false,
         p.constant_a);
     add("B", arguments.b, span_bytes(b_rows ? p.n : p.k, b_rows ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b, p.type_b), false,
         p.constant_b);
     add("scale_a", arguments.scale_a, static_cast<std::size_t>(scale_elems_a(p)) * sizeof(float), false);
     add("scale_b", arguments.scale_b, static_cast<std::size_t>(scale_elems_b(p)) * sizeof(float), false);
   }
-  if (reads_c(p)) add("C", arguments.c, span_bytes(p.n, p.m, p.ldc, p.batch, p.batch_stride_c, p.type_d), false);
+  if (reads_c(p)) add("C", arguments.c, span_bytes(p.n, p.m, p.ldc, matrices, p.batch_stride_c, p.type_d), false);
+  if (is_grouped(p)) add("groups", arguments.groups, static_cast<std::size_t>(group_numbers(p)) * sizeof(std::int32_t), false);
   if (p.epilogue.bias != Bias::none)
     add("bias", arguments.bias, span_bytes(p.epilogue.bias == Bias::per_row ? p.m : p.n, 1, 0, 1, 0, p.type_d), false);
   return all;

@@ -1,0 +1,61 @@
+// Grouped products as mixtures of experts have them: which, and how their times are reported.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/bench.hpp"
+#include "bench/report.hpp"
+#include "sluice/problem.hpp"
+
+namespace sluice::bench {
+
+struct GroupedShape {
+  std::string set;  // "contiguous", "unpadded", "experts", "masked", "skewed"
+  DataType type = DataType::e4m3;
+  Grouping grouping = Grouping::ragged;
+  std::vector<std::int32_t> rows;  // of each group
+  std::int64_t room = 0;           // masked: rows of a group that there is memory for
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+};
+
+// Those whose set, type or size contains `filter`; all if it is empty. The shapes are those for which DeepGEMM's times are known
+// (contiguous, masked), experts with few rows that nobody pads (unpadded), 256 of them with 128 rows (experts), and 64 whose rows follow
+// Zipf's law beside 64 equal ones (skewed).
+std::vector<GroupedShape> grouped_shapes(const std::string& filter);
+
+std::string to_string(const GroupedShape& shape);  // "e4m3 ragged 4x8192x4096x7168": groups, rows in the mean, n, k
+std::int64_t all_rows(const GroupedShape& shape);
+GemmProblem grouped_problem(const GroupedShape& shape);
+std::vector<std::int32_t> group_numbers(const GroupedShape& shape);  // GemmArguments::groups
+// One product of as many rows, as a comparison.
+GemmProblem dense_problem(const GroupedShape& shape);
+
+double flops(const GroupedShape& shape);
+// What must be moved at the least: the rows, the matrices of groups that have some, and the result.
+double bytes(const GroupedShape& shape);
+
+struct GroupedResult {
+  GroupedShape shape;
+  std::string kernel;
+  std::string scheduler;
+  Timing grouped, stream, dense;  // dense: 0 where B would have to be another in every tile
+  std::string best;               // with --planner: the fastest candidate
+  double best_us = 0;
+  std::string wrong;
+};
+
+struct GroupedReport {
+  Environment environment;
+  std::vector<GroupedResult> results;
+};
+
+bool any_wrong(const GroupedReport& report);
+std::string table_header(const GroupedReport& report);
+std::string table_row(const GroupedResult& result);
+std::string table_footer(const GroupedReport& report);
+std::string to_json(const GroupedReport& report);
+
+}  // namespace sluice::bench

@@ -1,0 +1,184 @@
+#include "bench/grouped_measurement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/device_random.hpp"
+#include "bench/sizing.hpp"
+#include "bench/stream.hpp"
+#include "bench/tuning.hpp"
+#include "sluice/plan.hpp"
+
+namespace sluice::bench {
+namespace {
+
+constexpr std::int64_t kSamples = 4096;
+constexpr std::size_t kMostInputBytes = std::size_t{12} << 30;
+
+std::size_t padded(std::size_t bytes) { return (bytes + 1023) / 1024 * 1024; }
+std::size_t product(std::int64_t x, std::int64_t y, std::int64_t z = 1) { return static_cast<std::size_t>(x * y * z); }
+
+// Rows of A and D that there is memory for.
+std::int64_t rows_in_memory(const GemmProblem& p) { return p.grouping == Grouping::masked ? p.m * p.batch : p.m; }
+
+GemmProblem validated(const GemmProblem& problem) {
+  const Result<GemmProblem> result = validate(problem);
+  if (!result) throw DeviceFailure(result.error().message);
+  return *result;
+}
+
+std::string describe(const Plan& plan) { return fmt::format("{} {}", name(plan.kernel), to_string(plan.scheduler.kind)); }
+
+}  // namespace
+
+GroupedMeasurement::GroupedMeasurement(const BenchOptions& options, const std::vector<GroupedShape>& shapes, const DeviceSpec& device)
+    : options_(options), device_(device), check_(stream_) {
+  std::size_t inputs = 0, outputs = 0, scales = 0, numbers = 0;
+  for (const GroupedShape& shape : shapes) {
+    const Operands operands = place(shape);
+    const GemmProblem p = validated(grouped_problem(shape));
+    const std::size_t all_sets = static_cast<std::size_t>(operands.sets) * (operands.a_bytes + operands.b_bytes);
+    inputs = std::max(inputs, all_sets + operands.moved_bytes);  // a stream of as many bytes may begin in the last set
+    outputs = std::max(outputs, static_cast<std::size_t>(operands.sets) * operands.d_bytes);
+    scales = std::max(scales, sizeof(float) * static_cast<std::size_t>(std::max(scale_elems_a(p), scale_elems_b(p))));
+    numbers = std::max(numbers, sizeof(std::int32_t) * (shape.rows.size() + 1));
+  }
+  inputs_ = DeviceBuffer(std::max<std::size_t>(inputs, 1));
+  outputs_ = DeviceBuffer(std::max<std::size_t>(outputs, 1));
+  scales_ = DeviceBuffer(std::max<std::size_t>(scales, 16));
+  numbers_ = DeviceBuffer(std::max<std::size_t>(numbers, 16));
+  const auto elements = static_cast<std::int64_t>(scales_.size_bytes() / sizeof(float));
+  fill_random(scales_.data(), DataType::fp32, {.length = elements, .pitch = elements}, Distribution::positive, 2, stream_,
+              1 / spread(DataType::e4m3));
+}
+
+// Three times what L2 holds, at the least, goes by before a set is used again.
+GroupedMeasurement::Operands GroupedMeasurement::place(const GroupedShape& shape) {
+  const GemmProblem p = validated(grouped_problem(shape));
+  Operands operands;
+  const auto element = static_cast<std::size_t>(size_bytes(p.type_a));
+  operands.a_bytes = padded(product(rows_in_memory(p), p.k) * element);
+  operands.b_bytes = padded(product(p.batch, p.n, p.k) * element);
+  operands.d_bytes = padded(product(rows_in_memory(p), p.n) * static_cast<std::size_t>(size_bytes(p.type_d)));
+  operands.moved_bytes = static_cast<std::size_t>(bytes(shape));
+  const std::size_t wanted = 3 * static_cast<std::size_t>(device_.l2_bytes) / operands.moved_bytes + 1;
+  const std::size_t fitting = std::max<std::size_t>(1, kMostInputBytes / (operands.a_bytes + operands.b_bytes + operands.d_bytes));
+  operands.sets = static_cast<int>(std::min(wanted, fitting));
+  return operands;
+}
+
+GemmArguments GroupedMeasurement::arguments(const GroupedShape& shape, const Operands& operands, int set) const {
+  const auto s = static_cast<std::size_t>(set);
+  const std::byte* const a = inputs_.data() + s * (operands.a_bytes + operands.b_bytes);
+  GemmArguments all{.a = a, .b = a + operands.a_bytes, .d = outputs_.data() + s * operands.d_bytes};
+  if (is_fp8(shape.type)) all.scale_a = all.scale_b = reinterpret_cast<const float*>(scales_.data());
+  all.groups = reinterpret_cast<const std::int32_t*>(numbers_.data());
+  return all;
+}
+
+void GroupedMeasurement::reserve_workspace(const Plan& plan) {
+  if (plan.workspace_bytes <= workspace_.size_bytes()) return;
+  stream_.synchronize("replacing the workspace");
+  workspace_ = DeviceBuffer(plan.workspace_bytes);
+  if (Status s = prepare_workspace(workspace_.data(), workspace_.size_bytes(), stream_); !s) throw DeviceFailure(s.error().message);
+}
+
+Enqueue GroupedMeasurement::enqueue(const GroupedShape& shape, const Operands& operands, const Plan& plan) {
+  reserve_workspace(plan);
+  return [this, &shape, &operands, &plan](int set, cudaStream_t stream) {
+    const Status status = run(plan, arguments(shape, operands, set), workspace_.data(), workspace_.size_bytes(), stream);
+    if (!status) throw DeviceFailure(status.error().message);
+  };
+}
+
+std::string GroupedMeasurement::verify(const GroupedShape& shape, const Operands& operands, const Plan& plan) {
+  const GemmArguments first = arguments(shape, operands, 0);
+  check(cudaMemsetAsync(first.d, kPoisonByte, operands.d_bytes, stream_), "poisoning an output");
+  enqueue(shape, operands, plan)(0, stream_);
+  check_.reset();
+  check_.against_reference(plan.problem, first, nullptr, Exactness::bounded, kSamples);
+  const CheckReport report = check_.fetch();
+  return report.ok() ? "" : to_string(report);
+}
+
+void GroupedMeasurement::time_all(const GroupedShape& shape, const Operands& operands, const Plan& plan, GroupedResult& result) {
+  std::vector<Enqueue> enqueues = {enqueue(shape, operands, plan), [&](int set, cudaStream_t stream) {
+                                     stream_through(arguments(shape, operands, set).a, operands.moved_bytes, stream);
+                                   }};
+  // Masked rows do not lie together, so that one product has no place for them.
+  Result<Plan> dense = sluice::plan(dense_problem(shape), device_, options_.plan_options);
+  const bool comparable = shape.grouping == Grouping::ragged && dense.ok();
+  if (comparable) enqueues.push_back(enqueue(shape, operands, *dense));
+  std::vector<Graph> graphs;
+  double round_us = 0;
+  const int launches = launches_for(estimate_us(enqueues.front(), operands.sets, stream_), operands.sets, kGraphUs);
+  for (const Enqueue& one : enqueues) {
+    round_us += launches * estimate_us(one, operands.sets, stream_);
+    graphs.push_back(make_graph(one, operands.sets, launches, stream_));
+  }
+  const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(0.6 * options_.seconds_per_shape, round_us);
+  const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_);
+  result.grouped = timings[0];
+  result.stream = timings[1];
+  if (comparable) result.dense = timings[2];
+}
+
+void GroupedMeasurement::time_candidates(const GroupedShape& shape, const Operands& operands, const Plan& plan, GroupedResult& result) {
+  for (const Candidate& candidate : plan.candidates) {
+    if (candidate.verdict != CandidateVerdict::chosen && candidate.verdict != CandidateVerdict::slower) continue;
+    const Result<Plan> made = sluice::plan(plan.problem, device_, only(candidate, options_.plan_options));
+    if (!made) continue;
+    if (std::string wrong = verify(shape, operands, *made); !wrong.empty()) {
+      result.wrong = describe(*made) + ": " + wrong;
+      return;
+    }
+    const Enqueue one = enqueue(shape, operands, *made);
+    const double estimate = estimate_us(one, operands.sets, stream_);
+    double us = estimate;
+    if (result.best_us == 0 || estimate < 1.3 * result.best_us) {
+      const int launches = launches_for(estimate, operands.sets, kGraphUs / 2);
+      const Graph graph = make_graph(one, operands.sets, launches, stream_);
+      us = time_in_turns({&graph}, launches, 3, stream_).front().us;
+    }
+    fmt::print(stderr, "  {:>9.2f} us, predicted {:>9.2f}  {}\n", us, candidate.predicted.total_us, describe(*made));
+    if (result.best_us > 0 && us >= result.best_us) continue;
+    result.best_us = us;
+    result.best = describe(*made);
+  }
+}
+
+GroupedResult GroupedMeasurement::measure(const GroupedShape& shape) {
+  GroupedResult result{.shape = shape};
+  const Result<Plan> plan = sluice::plan(grouped_problem(shape), device_, options_.plan_options);
+  if (!plan) {
+    result.wrong = plan.error().message;
+    return result;
+  }
+  result.kernel = name(plan->kernel);
+  result.scheduler = to_string(plan->scheduler.kind);
+  if (filled_ != shape.type) {
+    const std::int64_t elements = static_cast<std::int64_t>(inputs_.size_bytes()) / size_bytes(shape.type);
+    fill_random(inputs_.data(), shape.type, {.length = elements, .pitch = elements}, Distribution::normal, 1, stream_, spread(shape.type));
+    filled_ = shape.type;
+  }
+  const std::vector<std::int32_t> numbers = group_numbers(shape);
+  check(cudaMemcpyAsync(numbers_.data(), numbers.data(), numbers.size() * sizeof(std::int32_t), cudaMemcpyHostToDevice, stream_),
+        "placing the sizes of groups");
+  stream_.synchronize("making operands");
+  const Operands operands = place(shape);
+  try {
+    result.wrong = verify(shape, operands, *plan);
+  } catch (const DeviceFailure& failure) {
+    result.wrong = failure.what();
+    check(cudaDeviceSynchronize(), result.kernel + " broke the GPU at " + to_string(shape));
+    return result;
+  }
+  time_all(shape, operands, *plan, result);
+  if (options_.planner) time_candidates(shape, operands, *plan, result);
+  return result;
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,45 @@
+// Grouped products made ready, checked, and timed beside what they are compared with.
+#pragma once
+
+#include <vector>
+
+#include "bench/bench.hpp"
+#include "bench/device_check.hpp"
+#include "bench/device_memory.hpp"
+#include "bench/grouped.hpp"
+#include "bench/timing.hpp"
+#include "sluice/device.hpp"
+#include "sluice/run.hpp"
+
+namespace sluice::bench {
+
+class GroupedMeasurement {
+ public:
+  GroupedMeasurement(const BenchOptions& options, const std::vector<GroupedShape>& shapes, const DeviceSpec& device);
+
+  // A failure of Sluice ends up in `wrong`; what breaks the GPU is thrown.
+  GroupedResult measure(const GroupedShape& shape);
+
+ private:
+  // A shape's operands, several times over where they would stay in L2.
+  struct Operands {
+    int sets = 0;
+    std::size_t a_bytes = 0, b_bytes = 0, d_bytes = 0, moved_bytes = 0;
+  };
+  Operands place(const GroupedShape& shape);
+  GemmArguments arguments(const GroupedShape& shape, const Operands& operands, int set) const;
+  Enqueue enqueue(const GroupedShape& shape, const Operands& operands, const Plan& plan);
+  std::string verify(const GroupedShape& shape, const Operands& operands, const Plan& plan);
+  void time_all(const GroupedShape& shape, const Operands& operands, const Plan& plan, GroupedResult& result);
+  void time_candidates(const GroupedShape& shape, const Operands& operands, const Plan& plan, GroupedResult& result);
+  void reserve_workspace(const Plan& plan);
+
+  BenchOptions options_;
+  DeviceSpec device_;
+  DeviceStream stream_;
+  DeviceBuffer inputs_, scales_, outputs_, numbers_, workspace_;
+  DataType filled_ = DataType::fp32;  // what the inputs are now
+  DeviceCheck check_;
+};
+
+}  // namespace sluice::bench

@@ -1,0 +1,22 @@
+// Products of many sizes in one launch: docs/grouped.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace sluice {
+
+// How the matrices of a problem's `batch` differ. In all but `none` they are called groups, and their sizes are read on the device, when
+// the kernel runs, from GemmArguments::groups: no copy to the host, no wait, and a graph may be replayed with other sizes.
+//   none    they do not: a batch
+//   ragged  the rows of all groups lie one after another in A and D (and C), m of them in all: group g has rows [groups[g], groups[g + 1]),
+//           which are multiplied with B[g]. batch + 1 ascending numbers. No group need be padded; rows of no group are not written.
+//   masked  A[g] and D[g] have m rows, of which the first groups[g] count. batch numbers. The other rows are not written.
+// Sizes that lie outside of the matrices are taken to end with them.
+enum class Grouping : std::uint8_t { none, ragged, masked };
+
+const char* to_string(Grouping grouping);  // "none", "ragged", "masked"
+std::optional<Grouping> parse_grouping(std::string_view text);
+
+}  // namespace sluice

@@ -1,0 +1,76 @@
+// The warp that works out what a CTA does: it walks the schedule's list of items, and puts those that are this CTA's into the work ring.
+#pragma once
+
+#include "arch/arch.cuh"
+#include "core/kernel_layout.hpp"
+#include "kernel/gemm_params.cuh"
+#include "kernel/tickets.cuh"
+#include "kernel/work_ring.cuh"
+#include "scheduler/items.hpp"
+
+namespace sluice {
+
+template <KernelConfig config>
+class Dispatcher {
+ public:
+  using Work = WorkRing<config>;
+
+  SLUICE_DEVICE Dispatcher(const GemmParams& params, const Work& work, Tickets<config>& tickets)
+      : params_(params), work_(work), tickets_(tickets) {}
+
+  // Who takes items. A cluster in which pieces meet is none of the kernel's own: its CTAs take one each.
+  static SLUICE_DEVICE int unit() { return kInCluster ? arch::cluster_in_grid() : arch::cta_in_grid(); }
+  static SLUICE_DEVICE int units() { return kInCluster ? arch::clusters_in_grid() : arch::ctas_in_grid(); }
+
+  // Whether items are known before the predecessor has finished: it may still use the memory of tickets, and be what sizes groups.
+  static SLUICE_DEVICE bool known_early(const GemmParams& params) {
+    return params.scheduler.claim == WorkClaim::fixed && params.groups.grouping == Grouping::none;
+  }
+
+  // By the whole warp. The first item with work, `item` or behind it, goes into the ring at once.
+  SLUICE_DEVICE void put_first(int& item) const {
+    const int items = item_count(params_.scheduler);
+    WorkTile tile;
+    tile.peers = 0;
+    SLUICE_NO_UNROLL
+    for (;; item += units()) {
+      if (item < items) tile = tile_of(item);
+      if (tile.peers > 0 || item >= items) break;
+    }
+    if (arch::lane() == 0) work_.put_first(tile);
+  }
+
+  // One thread. `item`: that of put_first().
+  SLUICE_DEVICE void run(int item) const {
+    const bool early = known_early(params_);
+    const int items = item_count(params_.scheduler);
+    typename Work::Position at;
+    if (early)
+      at.advance();
+    else
+      arch::wait_for_predecessor();
+    SLUICE_NO_UNROLL
+    for (;;) {
+      item = early ? item + units() : tickets_.next(params_.reduction.counter, items);
+      if (item >= items) break;
+      const WorkTile tile = tile_of(item);
+      if (tile.peers > 0) work_.put(tile, at);
+    }
+    work_.put_end(at);
+  }
+
+ private:
+  static constexpr bool kInCluster = cluster_size(config) > 1;
+
+  SLUICE_DEVICE WorkTile tile_of(int item) const {
+    WorkTile tile = item_at(params_.scheduler, item);
+    tile.row_end = params_.epilogue.m;
+    return work_.of_this_cta(tile);
+  }
+
+  const GemmParams& params_;
+  const Work& work_;
+  Tickets<config>& tickets_;
+};
+
+}  // namespace sluice

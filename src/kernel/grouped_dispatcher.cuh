@@ -1,0 +1,104 @@
+// The dispatcher of grouped problems: it reads the groups' sizes, counts their tiles, and finds out for each tile to which group it
+// belongs.
+#pragma once
+
+#include "kernel/dispatcher.cuh"
+#include "scheduler/groups.hpp"
+
+namespace sluice {
+
+// The groups as they follow one another, 32 at a time, one for each lane of a warp. Used by the whole warp. Few registers: producers have
+// few.
+class GroupWindow {
+ public:
+  SLUICE_DEVICE GroupWindow(const GroupParams& params, int rows_per_cluster) : params_(params), rows_per_cluster_(rows_per_cluster) {
+    open(0, 0);
+  }
+
+  // Rows of cluster tiles that all groups have together.
+  SLUICE_DEVICE int cluster_rows() const {
+    int sum = 0;
+    SLUICE_NO_UNROLL
+    for (int group = arch::lane(); group < params_.count; group += 32) sum += cluster_rows_of(rows_of(group), rows_per_cluster_);
+    return arch::warp_sum(sum);
+  }
+
+  // Whose a row of cluster tiles is; there must be such a row. Cheapest where rows rise from call to call.
+  SLUICE_DEVICE GroupTiles find(int cluster_row) {
+    int passed = arch::count_lanes(end_ <= cluster_row);
+    if (passed == 0 && first_ > 0) {  // before this window, or in its first group
+      open(0, 0);
+      passed = arch::count_lanes(end_ <= cluster_row);
+    }
+    SLUICE_NO_UNROLL
+    while (passed == 32) {
+      open(first_ + 32, arch::from_lane(end_, 31));
+      passed = arch::count_lanes(end_ <= cluster_row);
+    }
+    const GroupRows rows = rows_of(first_ + passed);
+    const int cluster_rows = cluster_rows_of(rows, rows_per_cluster_);
+    return {first_ + passed, arch::from_lane(end_, passed) - cluster_rows, cluster_rows, rows};
+  }
+
+ private:
+  SLUICE_DEVICE GroupRows rows_of(int group) const {
+    if (group >= params_.count) return {};
+    const std::int32_t* number = params_.sizes + group;
+    return rows_of_group(params_.grouping, params_.rows, arch::load_global(number),
+                         params_.grouping == Grouping::ragged ? arch::load_global(number + 1) : 0);
+  }
+
+  // `before`: rows of cluster tiles of the groups before `first`.
+  SLUICE_DEVICE void open(int first, int before) {
+    first_ = first;
+    end_ = before + arch::prefix_sum(cluster_rows_of(rows_of(first + arch::lane()), rows_per_cluster_));
+  }
+
+  const GroupParams& params_;
+  const int rows_per_cluster_;
+  int first_;  // group of lane 0
+  int end_;    // behind this lane's group: rows of cluster tiles up to and with it
+};
+
+template <KernelConfig config>
+class GroupedDispatcher {
+ public:
+  SLUICE_DEVICE GroupedDispatcher(const GemmParams& params, const WorkRing<config>& work, Tickets<config>& tickets)
+      : params_(params), work_(work), tickets_(tickets) {}
+
+  // By the whole warp.
+  SLUICE_DEVICE void run() const {
+    arch::wait_for_predecessor();
+    GroupWindow groups(params_.groups, config.tile_m * config.cluster_m);
+    const SchedulerParams schedule = with_cluster_rows(params_.scheduler, arch::uniform(groups.cluster_rows()));
+    const int items = item_count(schedule);
+    typename WorkRing<config>::Position at;
+    int item = Dispatcher<config>::unit();
+    SLUICE_NO_UNROLL
+    for (;; item += Dispatcher<config>::units()) {
+      if (schedule.claim == WorkClaim::ticket) item = next_ticket(items);
+      if (item >= items) break;
+      const TilePiece piece = piece_at(schedule, arch::uniform(item));
+      if (piece.peers == 0) continue;
+      const WorkTile tile = place_in_group(schedule, piece, groups.find(cluster_row_of(schedule, piece)));
+      if (arch::lane() == 0)
+        work_.put(work_.of_this_cta(tile), at);
+      else
+        at.advance();
+    }
+    if (arch::lane() == 0) work_.put_end(at);
+  }
+
+ private:
+  SLUICE_DEVICE int next_ticket(int items) const {
+    int item = 0;
+    if (arch::lane() == 0) item = tickets_.next(params_.reduction.counter, items);
+    return arch::from_lane(item, 0);
+  }
+
+  const GemmParams& params_;
+  const WorkRing<config>& work_;
+  Tickets<config>& tickets_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+#include "launch/bind_groups.hpp"
+
+#include <cstdint>
+
+#include "core/groups.hpp"
+
+namespace sluice {
+namespace {
+
+// Rows of D from the first of one matrix to the first of the next: all of them are one matrix to the copy engine.
+std::int64_t batch_rows(const GemmProblem& p) { return is_grouped(p) ? p.batch_stride_d / p.ldd : 0; }
+
+}  // namespace
+
+bool can_clip_rows(const GemmProblem& p) { return !is_grouped(p) || p.batch_stride_d % p.ldd == 0; }
+
+GlobalTensor clipping_rows(const GemmProblem& p, GlobalTensor d, int box_rows) {
+  d.data = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(d.data) -
+                                         static_cast<std::uintptr_t>(box_rows * p.ldd * size_bytes(p.type_d)));
+  d.outer = box_rows;
+  d.matrices = p.m + (row_matrices(p) - 1) * batch_rows(p) + box_rows;
+  d.matrix_stride_elems = p.ldd;
+  return d;
+}
+
+void bind_groups(const GemmProblem& p, const GemmArguments& arguments, GemmParams& params) {
+  params.groups = {p.grouping, static_cast<std::int32_t>(p.batch), static_cast<std::int32_t>(p.m), arguments.groups};
+  params.epilogue.clips_rows = is_grouped(p);
+  params.epilogue.batch_rows = static_cast<std::int32_t>(batch_rows(p));
+}
+
+}  // namespace sluice

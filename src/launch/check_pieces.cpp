@@ -1,0 +1,26 @@
+#include "launch/check_pieces.hpp"
+
+#include <string>
+
+#include "core/kernel_layout.hpp"
+#include "core/tile_parts.hpp"
+#include "scheduler/workspace.hpp"
+
+namespace sluice {
+
+Status check_pieces(const Plan& plan) {
+  if (split_tile_count(plan.scheduler) > 0 && !joins_pieces(plan.kernel))
+    return Error{ErrorCode::unsupported, "the plan cuts tiles, which " + name(plan.kernel) + " cannot bring together; plan again"};
+  if (plan.scheduler.reduction == Reduction::separate && !joins_in_slices(plan.kernel))
+    return Error{ErrorCode::unsupported, "the plan has pieces meet in slices, which those of " + name(plan.kernel) + " cannot; plan again"};
+  if (plan.scheduler.reduction == Reduction::cluster && !joins_in_cluster(plan.kernel))
+    return Error{ErrorCode::unsupported,
+                 "the plan has pieces meet in a cluster, which those of " + name(plan.kernel) + " cannot; plan again"};
+  if (plan.workspace_bytes < workspace_bytes(plan.scheduler, plan.kernel))
+    return Error{ErrorCode::invalid_argument, "the plan asks for " + std::to_string(plan.workspace_bytes) +
+                                                  " bytes of workspace, its schedule needs " +
+                                                  std::to_string(workspace_bytes(plan.scheduler, plan.kernel)) + "; plan again"};
+  return Nothing{};
+}
+
+}  // namespace sluice

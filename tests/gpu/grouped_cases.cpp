@@ -1,0 +1,135 @@
+#include "grouped_cases.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "scaled_cases.hpp"
+
+namespace sluice::gpu_tests {
+namespace {
+
+using Rows32 = std::vector<std::int32_t>;
+
+// A generator that is the same everywhere.
+class Draw {
+ public:
+  explicit Draw(std::uint32_t seed) : state_(seed * 2654435761u + 12345u) {}
+  std::int32_t below(std::int32_t most) {
+    state_ = state_ * 1664525u + 1013904223u;
+    return static_cast<std::int32_t>(state_ >> 8) % most;
+  }
+
+ private:
+  std::uint32_t state_;
+};
+
+Rows32 random_rows(int groups, std::int32_t most, std::uint32_t seed) {
+  Draw draw(seed);
+  Rows32 rows(static_cast<std::size_t>(groups));
+  for (std::int32_t& r : rows) r = draw.below(4) == 0 ? draw.below(3) : draw.below(most);
+  return rows;
+}
+
+GemmCase sized(std::string what, Grouping grouping, std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmCase c{.what = std::move(what)};
+  c.problem.m = m;
+  c.problem.n = n;
+  c.problem.k = k;
+  c.problem.grouping = grouping;
+  return c;
+}
+
+DataType turn(int i) { return std::array{DataType::bf16, DataType::fp32, DataType::fp16}[static_cast<std::size_t>(i % 3)]; }
+
+}  // namespace
+
+GemmCase ragged_case(const Rows32& rows, std::int64_t n, std::int64_t k, std::int32_t first) {
+  GemmCase c = sized(std::to_string(rows.size()) + " ragged groups", Grouping::ragged, 0, n, k);
+  c.groups = {first};
+  for (const std::int32_t r : rows) c.groups.push_back(c.groups.back() + r);
+  c.problem.m = c.groups.back() + first;  // as many rows of no group behind the last as before the first
+  return c;
+}
+
+GemmCase masked_case(const Rows32& rows, std::int64_t room, std::int64_t n, std::int64_t k) {
+  GemmCase c = sized(std::to_string(rows.size()) + " masked groups", Grouping::masked, room, n, k);
+  c.groups = rows;
+  return c;
+}
+
+void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kernel_index, bool small) {
+  if (!resources(kernel).computes_groups) return;
+  const bool rows_of_a = kernel.layout_a == Layout::row_major;
+  const auto tm = static_cast<std::int32_t>(kernel.tile_m * kernel.cluster_m);
+  const std::int64_t cn = kernel.tile_n * kernel.cluster_n, tk = kernel.tile_k;
+  int count = kernel_index;
+  const auto add = [&](GemmCase c, SchedulerKind kind, WorkClaim claim) {
+    if (!rows_of_a && c.problem.grouping == Grouping::ragged) return;
+    const bool whole = kind == SchedulerKind::data_parallel;
+    if (!whole && !resources(kernel).joins_pieces) return;
+    c.what += std::string(", ") + to_string(kind) + ", " + to_string(claim);
+    c.options.scheduler = kind;
+    c.options.claim = claim;
+    if (kind == SchedulerKind::split_k) c.options.splits = 3;
+    c.problem.type_d = turn(count);
+    c.exactness = count % 2 == 0 ? bench::Exactness::exact : bench::Exactness::bounded;
+    switch (count % 5) {
+      case 1:
+        c.pad_d_elems = 3;  // stored element by element
+        break;
+      case 2:
+        c.problem.epilogue.bias = count % 2 == 0 ? Bias::per_column : Bias::per_row;
+        break;
+      case 3:
+        c.problem.epilogue.beta = 0.5f;
+        c.c = CPlace::own;
+        break;
+      default:
+        c.pad_d_elems = c.problem.grouping == Grouping::masked ? 8 : 0;
+        c.gap_d_elems = c.problem.grouping == Grouping::masked && count % 3 == 0 ? 5 : 0;  // no whole number of rows apart
+    }
+    cases.push_back(with_scales(std::move(c), kernel, count++, grouped_scale_kinds()));
+  };
+  using enum SchedulerKind;
+  constexpr auto fixed = WorkClaim::fixed, ticket = WorkClaim::ticket;
+  const Rows32 edges = {0, 1, tm, 0, tm - 1, tm + 1, 7, 0, 0, 2 * tm + 3, 5};
+  if (small) {
+    const auto seed = static_cast<std::uint32_t>(kernel_index);
+    const std::array all = {std::pair{data_parallel, fixed}, std::pair{hybrid, ticket}, std::pair{stream_k, fixed},
+                            std::pair{split_k, ticket}, std::pair{hybrid, fixed}};
+    const auto& [kind, claim] = all[static_cast<std::size_t>(kernel_index) % all.size()];
+    add(ragged_case({0, 3, tm + 1, 0, 20}, cn + 8, 3 * tk - 8, 2), data_parallel, kernel_index % 2 == 0 ? fixed : ticket);
+    add(ragged_case(random_rows(40, 24, seed), 72, 72, 0), data_parallel, fixed);
+    add(masked_case({5, 0, tm - 1, tm + 2}, tm + 4, cn, 5 * tk - 16), kind, claim);
+    add(ragged_case({tm + 9, 0, 1, 13}, 2 * cn, 4 * tk, 0), kind, claim);
+    return;
+  }
+  for (const WorkClaim claim : {fixed, ticket}) {
+    add(ragged_case(edges, cn + 8, 200, claim == fixed ? 0 : 3), data_parallel, claim);
+    add(masked_case(edges, 2 * tm + 3, cn - 8, 136), data_parallel, claim);
+    add(ragged_case(edges, 2 * cn, 7 * tk + 16, 1), hybrid, claim);
+    add(masked_case(random_rows(17, 2 * tm, 5), 2 * tm, 3 * cn, 5 * tk), hybrid, claim);
+    add(ragged_case(random_rows(5, 3 * tm, 6), 2 * cn + 16, 9 * tk - 8, 0), stream_k, claim);
+  }
+  add(ragged_case(edges, cn, 6 * tk + 8, 2), split_k, ticket);
+  for (const int groups : {1, 2, 3, 17, 256}) {
+    add(ragged_case(random_rows(groups, groups > 100 ? 40 : 300, static_cast<std::uint32_t>(groups)), 136, 264, 0), data_parallel, fixed);
+    add(masked_case(random_rows(groups, 70, static_cast<std::uint32_t>(groups + 1)), 70, 200, 136), data_parallel, ticket);
+  }
+  Rows32 giant(33, 0);
+  giant[17] = 11 * tm + 5;
+  giant[32] = 1;
+  add(ragged_case(giant, 5 * cn, 328, 0), data_parallel, fixed);
+  add(ragged_case(giant, 5 * cn, 6 * tk, 0), hybrid, fixed);
+  add(ragged_case(Rows32(9, 0), 136, 200, 4), data_parallel, fixed);
+  add(masked_case(Rows32(300, 0), 5, 136, 200), hybrid, ticket);
+  // Sizes that say more than there is.
+  GemmCase wild = ragged_case({10, 20, 30}, 136, 200, 0);
+  wild.groups = {-5, 12, 12, 1000};
+  add(wild, data_parallel, fixed);
+  wild = masked_case({50, -3, 1000}, 33, 136, 200);
+  add(wild, data_parallel, fixed);
+}
+
+}  // namespace sluice::gpu_tests
