@@ -12,6 +12,7 @@
 #include "kernel/epilogue/store_tile.cuh"
 #include "kernel/gemm_params.cuh"
 #include "kernel/grouped_dispatcher.cuh"
+#include "kernel/mainloop/idle_consumer.cuh"
 #include "kernel/mainloop/promoting_consumer.cuh"
 #include "kernel/mainloop/scale_producer.cuh"
 #include "kernel/mainloop/scaled_pipeline.cuh"
@@ -33,8 +34,8 @@ struct RegisterSplit {
 };
 constexpr RegisterSplit register_split(const KernelConfig& config) {
   if (consumer_warpgroups(config) > 2) return {32, 160};  // 4 x 128 in all
-  const bool few = accumulators_per_thread(config) <= 64 && !promotes(config);
-  if (config.load == LoadPath::threads || few) return {72, 216};  // 3 x 168 in all, as the others
+  if (config.load == LoadPath::threads || (accumulators_per_thread(config) <= 64 && !promotes(config)))
+    return {72, 216};  // 3 x 168, as all
   return joins_pieces(config) ? RegisterSplit{56, 224} : RegisterSplit{40, 232};
 }
 
@@ -172,7 +173,9 @@ class GemmKernel {
       const auto issued = [&] {
         if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
       };
-      if constexpr (promotes(config)) {
+      if (IdleConsumer<config>::idles(ahead, first_block)) {
+        IdleConsumer<config>::pass_over(sums, ring_, at, k_tiles);
+      } else if constexpr (promotes(config)) {
         PromotingConsumer<config>(params_.mainloop, ring_, first_block).multiply(sums, at, ahead, issued);
       } else {
         WgmmaConsumer<config>::multiply(sums, ring_, at, first_block, k_tiles, issued);

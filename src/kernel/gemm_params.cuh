@@ -56,9 +56,7 @@ struct EpilogueParams {
   Bias bias_kind;
   Activation activation;
   StorePath path;
-  // Groups of rows that end within a tile: map_d then has two directions that are both rows, and clips a box where its group ends. From one
-  // matrix of the batch to the next so many rows.
-  bool clips_rows;
+  bool clips_rows;  // groups of rows end within a tile: see launch/bind_groups.hpp
   std::int32_t batch_rows;
   // Every row starts at a multiple of four elements' bytes, so that several at a time can be moved.
   bool aligned_c;

@@ -36,11 +36,7 @@ class WorkRing {
 
   // One thread deals; peers == 0 says that there is no more.
   SLUICE_DEVICE void put_first(const WorkTile& tile) const { write(tile, slots_); }
-  SLUICE_DEVICE void put_end(Position& at) const {
-    WorkTile none;
-    none.peers = 0;
-    put(none, at);
-  }
+  SLUICE_DEVICE void put_end(Position& at) const { put({.peers = 0}, at); }
   SLUICE_DEVICE void put(const WorkTile& tile, Position& at) const {
     arch::barrier_wait(&empty_[at.stage], at.parity ^ 1);
     write(tile, slots_ + at.stage * kWorkSlotBytes);
