@@ -95,7 +95,7 @@ class QuantizeMeasurement {
     };
     std::vector<Enqueue> copies;
     for (const CopyHint hint : {CopyHint::none, CopyHint::streaming})
-      copies.push_back([this, hint](int set, cudaStream_t stream) {
+      copies.emplace_back([this, hint](int set, cudaStream_t stream) {
         stream_copy(set_at(set), set_at(set) + layout_.q, layout_.q, reads_per_write(), hint, stream);
       });
     CaseResult result{.problem = problem_};

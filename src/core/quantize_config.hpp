@@ -20,10 +20,8 @@ struct QuantizeConfig {
 constexpr QuantizeConfig quantize_config(const QuantizeProblem& p) { return {p.type_x, p.type_q, p.scaling, p.input}; }
 
 // A strip is 128 columns of one row: all that has one scale of per_vector_128, or one row of a block of per_block_128. Neighbouring lanes
-// share a strip, with a vector of 16 bytes of x each, and go on to the next: the one below it in a block, else the one beside it. A CTA
-// takes 128 strips, and so a block.
+// share a strip, with a vector of 16 bytes of x each, and go on to the next: the one below it in a block, else the one beside it.
 inline constexpr int kStripElems = kScaleBlockElems;
-inline constexpr int kStripsPerCta = 128;
 inline constexpr int kVectorBytes = 16;
 
 constexpr int vector_elems(DataType type_x) { return kVectorBytes / size_bytes(type_x); }
@@ -38,15 +36,23 @@ inline constexpr int kThreadsPerSm = 1024;
 constexpr int strips_per_thread(const QuantizeConfig& c) {
   return c.input == QuantizeInput::silu_times ? kVectorsInFlight / 2 : kVectorsInFlight;
 }
-constexpr int threads_per_cta(const QuantizeConfig& c) { return kStripsPerCta / strips_per_thread(c) * lanes_per_strip(c); }
+
+// Who shares a scale shares a CTA: a block takes 256 to 1024 threads. Strips need not, and small CTAs come and go more smoothly.
+constexpr int threads_per_cta(const QuantizeConfig& c) {
+  constexpr int kThreadsForStrips = 256;
+  return c.scaling == Scaling::per_block_128 ? kScaleBlockElems / strips_per_thread(c) * lanes_per_strip(c) : kThreadsForStrips;
+}
+// Groups of lanes with strips of their own.
+constexpr int teams_per_cta(const QuantizeConfig& c) { return threads_per_cta(c) / lanes_per_strip(c); }
 
 // One number for each warp.
 constexpr int shared_memory_bytes(const QuantizeConfig& c) {
   return c.scaling == Scaling::per_block_128 ? threads_per_cta(c) / 32 * static_cast<int>(sizeof(float)) : 0;
 }
 
-static_assert(threads_per_cta({.type_x = DataType::bf16}) == 256);
-static_assert(threads_per_cta({.type_x = DataType::fp32, .input = QuantizeInput::silu_times}) == kThreadsPerSm);
+static_assert(threads_per_cta({.type_x = DataType::bf16, .scaling = Scaling::per_block_128}) == 256);
+static_assert(threads_per_cta({.type_x = DataType::fp32, .scaling = Scaling::per_block_128, .input = QuantizeInput::silu_times}) ==
+              kThreadsPerSm);
 
 // Where the scales of a validated problem lie.
 constexpr ScaleStrides scale_strides(const QuantizeProblem& p) { return scale_strides(p.scaling, p.scale_layout, p.ld_scale, 0); }

@@ -39,9 +39,11 @@ QuantizeProblem as_one_row(QuantizeProblem p) {
 
 BoundQuantize bind(const QuantizeProblem& problem, const QuantizeArguments& arguments) {
   const QuantizeProblem p = is_one_row(problem) ? as_one_row(problem) : problem;
-  const std::int64_t strips_in_row = up(p.k, kStripElems), strips = strips_per_thread(quantize_config(p));
-  const std::int64_t ctas = p.scaling == Scaling::per_block_128 ? up(p.m, kScaleBlockElems) * strips_in_row
-                                                                : up(p.m * up(strips_in_row, strips), kStripsPerCta / strips);
+  const QuantizeConfig config = quantize_config(p);
+  const std::int64_t strips_in_row = up(p.k, kStripElems);
+  const std::int64_t ctas = p.scaling == Scaling::per_block_128
+                                ? up(p.m, kScaleBlockElems) * strips_in_row
+                                : up(p.m * up(strips_in_row, strips_per_thread(config)), teams_per_cta(config));
   return {.params = {.x = arguments.x,
                      .y = arguments.y,
                      .q = static_cast<std::uint8_t*>(arguments.q),

@@ -36,6 +36,7 @@ class QuantizeKernel {
   static constexpr int kVector = vector_elems(config.type_x);
   static constexpr int kWords = kVectorBytes / 4;
   using Vector = std::uint32_t[kWords];
+  using Held = std::conditional_t<kMultiplies, float[kVector], Vector>;  // products, or words as they came
 
   // The first vector of this thread. The others, one in each of its strips, lie below it in a block, and beside it otherwise.
   struct Place {
@@ -49,19 +50,20 @@ class QuantizeKernel {
       const int block_row = cta / strips_in_row;
       place = {block_row * kScaleBlockElems + team * kStrips, (cta - block_row * strips_in_row) * kStripElems};
     } else {
-      constexpr int kTeams = kStripsPerCta / kStrips;
-      const std::uint32_t run = static_cast<std::uint32_t>(cta) * kTeams + team, runs = (strips_in_row + kStrips - 1) / kStrips;
-      place = {static_cast<int>(run / runs), static_cast<int>(run % runs) * kStrips * kStripElems};
+      const std::uint32_t runs_in_row = (strips_in_row + kStrips - 1) / kStrips;
+      const std::uint32_t run = static_cast<std::uint32_t>(cta) * teams_per_cta(config) + team;
+      place = {static_cast<int>(run / runs_in_row), static_cast<int>(run % runs_in_row) * kStrips * kStripElems};
     }
     place.column += lane_in_strip() * kVector;
     return place;
   }
   static SLUICE_DEVICE int lane_in_strip() { return arch::lane() & (kLanes - 1); }
+  // Whether the first element of this thread in that strip is there.
   SLUICE_DEVICE bool inside(int strip) const {
     return kScaledByBlock ? place_.row + strip < params_.m && place_.column < params_.k
                           : place_.row < params_.m && place_.column + strip * kStripElems < params_.k;
   }
-  // Where that is in a matrix.
+  // Where it is in a matrix.
   SLUICE_DEVICE std::uint64_t element(int strip, std::uint32_t leading) const {
     const std::uint64_t first = static_cast<std::uint64_t>(static_cast<std::uint32_t>(place_.row)) * leading;
     return first + static_cast<std::uint32_t>(place_.column) + strip * std::uint64_t{kScaledByBlock ? leading : kStripElems};
@@ -78,16 +80,21 @@ class QuantizeKernel {
 
   template <bool by_vectors>
   SLUICE_DEVICE void fetch() {
-    Vector y[kStrips];
-    SLUICE_UNROLL
-    for (int s = 0; s < kStrips; ++s) {
-      fetch_vector<by_vectors>(params_.x, params_.ldx, s, x_[s]);
-      if constexpr (kMultiplies) fetch_vector<by_vectors>(params_.y, params_.ldy, s, y[s]);
-    }
     if constexpr (kMultiplies) {
+      Vector x[kStrips], y[kStrips];
       SLUICE_UNROLL
-      for (int s = 0; s < kStrips; ++s) SLUICE_UNROLL
-      for (int i = 0; i < kVector; ++i) product_[s][i] = arch::silu(number(x_[s], i)) * number(y[s], i);
+      for (int s = 0; s < kStrips; ++s) {
+        fetch_vector<by_vectors>(params_.x, params_.ldx, s, x[s]);
+        fetch_vector<by_vectors>(params_.y, params_.ldy, s, y[s]);
+      }
+      SLUICE_UNROLL
+      for (int s = 0; s < kStrips; ++s) {
+        SLUICE_UNROLL
+        for (int i = 0; i < kVector; ++i) held_[s][i] = arch::silu(number(x[s], i)) * number(y[s], i);
+      }
+    } else {
+      SLUICE_UNROLL
+      for (int s = 0; s < kStrips; ++s) fetch_vector<by_vectors>(params_.x, params_.ldx, s, held_[s]);
     }
   }
 
@@ -126,17 +133,21 @@ class QuantizeKernel {
   }
   SLUICE_DEVICE float input(int strip, int i) const {
     if constexpr (kMultiplies)
-      return product_[strip][i];
+      return held_[strip][i];
     else
-      return number(x_[strip], i);
+      return number(held_[strip], i);
   }
 
   // Between finding the largest and scaling. A number of 16 bits is widened in an instruction; kept wide in the meantime, they would take
   // twice the registers.
   SLUICE_DEVICE void stay_narrow() {
-    SLUICE_UNROLL
-    for (Vector& words : x_) SLUICE_UNROLL
-    for (std::uint32_t& word : words) word = arch::opaque(word);
+    if constexpr (!kMultiplies) {
+      SLUICE_UNROLL
+      for (Vector& words : held_) {
+        SLUICE_UNROLL
+        for (std::uint32_t& word : words) word = arch::opaque(word);
+      }
+    }
   }
 
   SLUICE_DEVICE float largest_in_lane(int strip) const {
@@ -152,9 +163,11 @@ class QuantizeKernel {
     SLUICE_UNROLL
     for (int s = 0; s < kStrips; ++s) largest[s] = largest_in_lane(s);
     SLUICE_UNROLL
-    for (int mask = kLanes / 2; mask > 0; mask /= 2) SLUICE_UNROLL
-    for (int s = 0; s < kStrips; ++s) largest[s] = arch::maximum(largest[s], arch::shuffle_xor(largest[s], mask));
-    // A division takes as long as a vector. Lane s works out the scale of strip s, for all.
+    for (int mask = kLanes / 2; mask > 0; mask /= 2) {
+      SLUICE_UNROLL
+      for (int s = 0; s < kStrips; ++s) largest[s] = arch::maximum(largest[s], arch::shuffle_xor(largest[s], mask));
+    }
+    // Two divisions cost more than a vector of numbers. Lane s works out the scale of strip s, for all.
     const int mine = lane_in_strip();
     float largest_of_mine = largest[0];
     SLUICE_UNROLL
@@ -235,8 +248,7 @@ class QuantizeKernel {
 
   const QuantizeParams& params_;
   Place place_;
-  Vector x_[kStrips];
-  float product_[kMultiplies ? kStrips : 1][kVector];
+  Held held_[kStrips];
 };
 
 template <QuantizeConfig config>
