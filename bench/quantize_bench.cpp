@@ -63,6 +63,7 @@ struct SetLayout {
     scale = q + padded(elements);
     all = scale + padded(static_cast<std::size_t>(scale_elems(p)) * sizeof(float));
   }
+  std::size_t q_bytes() const { return scale - q; }
 };
 
 struct CaseResult {
@@ -78,10 +79,11 @@ struct CaseResult {
 
 class QuantizeMeasurement {
  public:
+  // Results alone, of all sets, are three times L2: what is written must leave it, and not be written over there the next time.
   QuantizeMeasurement(const QuantizeProblem& problem, std::size_t l2_bytes)
       : problem_(problem),
         layout_(problem),
-        sets_(static_cast<int>(std::max<std::size_t>(2, 3 * l2_bytes / layout_.all + 1))),
+        sets_(static_cast<int>(std::max<std::size_t>(2, 3 * l2_bytes / layout_.q_bytes() + 1))),
         memory_(layout_.all * static_cast<std::size_t>(sets_)) {
     const std::int64_t elements = problem.m * problem.k * (problem.input == QuantizeInput::silu_times ? 2 : 1);
     for (int set = 0; set < sets_; ++set)
