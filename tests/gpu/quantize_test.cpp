@@ -45,6 +45,7 @@ class OnDevice {
   }
   static void put(const GuardedBytes& from, bench::DeviceBuffer& to) {
     check(cudaMemcpy(to.data(), from.all().data(), from.all().size(), cudaMemcpyHostToDevice), "copying to the GPU");
+    check(cudaDeviceSynchronize(), "copying to the GPU");  // the copy may return before the last bytes have come
   }
   static void fetch(const bench::DeviceBuffer& from, GuardedBytes& to) {
     check(cudaMemcpy(to.all().data(), from.data(), to.all().size(), cudaMemcpyDeviceToHost), "copying from the GPU");
