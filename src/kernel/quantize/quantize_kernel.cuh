@@ -3,6 +3,7 @@
 // written, scaled: x is read once. core/quantize_config.hpp says how strips and threads go together.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
