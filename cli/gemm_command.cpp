@@ -177,7 +177,7 @@ Result<std::vector<std::byte>> compute(const GemmFlags& flags, const GemmInputs&
   const Result<ChosenPlan> chosen = choose_plan(flags, inputs.problem);
   if (!chosen) return chosen.error();
   say_plan(chosen->plan, chosen->whence, answer);
-  const Place place = choose_place(flags.place, *wanted, chosen->plan);
+  const Place place = choose_place(flags.place, *wanted, [&] { return automatic_backend(chosen->plan); });
   Result<GemmRun> run = multiply(chosen->plan, inputs, place.backend, *wanted);
   if (!run) return run.error();
   say_run(chosen->plan, place, *wanted, *run, answer);

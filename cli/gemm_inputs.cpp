@@ -1,9 +1,7 @@
 #include "gemm_inputs.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
-#include <random>
 
 #include <fmt/core.h>
 
@@ -24,19 +22,6 @@ Result<Matrices> read_matrices(const std::string& path, bool file_holds_transpos
 
 std::string extents(const Matrices& x) {
   return x.batched ? fmt::format("{} matrices of {} x {}", x.batch, x.rows, x.columns) : fmt::format("{} x {}", x.rows, x.columns);
-}
-
-// Normally distributed, from the seed.
-Matrices random_matrices(std::int64_t rows, std::int64_t columns, Layout layout, std::uint64_t seed) {
-  Matrices x{.type = NpyType::fp32, .rows = rows, .columns = columns, .layout = layout};
-  x.data.resize(static_cast<std::size_t>(rows * columns) * sizeof(float));
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  for (std::size_t at = 0; at < x.data.size(); at += sizeof(float)) {
-    const float value = normal(random);
-    std::memcpy(x.data.data() + at, &value, sizeof value);
-  }
-  return x;
 }
 
 struct Operands {

@@ -92,13 +92,13 @@ Result<WantedPlace> read_place(const PlaceFlags& flags) {
   return wanted;
 }
 
-Place choose_place(const PlaceFlags& flags, const WantedPlace& wanted, const Plan& plan) {
+Place choose_place(const PlaceFlags& flags, const WantedPlace& wanted, const std::function<BackendChoice()>& automatic) {
   Place place;
   if (wanted.backend) {
     place.backend = *wanted.backend;
     place.why = flags.backend.empty() ? "--gpu" : "--backend " + flags.backend;
   } else {
-    const BackendChoice choice = automatic_backend(plan);
+    const BackendChoice choice = automatic();
     place.backend = choice.backend;
     place.why = choice.why;
   }

@@ -1,7 +1,8 @@
-// Where `sluice gemm` computes: where --backend says, else where automatic_backend() does.
+// Where `sluice gemm` and `sluice quantize` compute: where --backend says, else where they find best.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -36,7 +37,8 @@ struct Place {
   std::string text;  // "on GPU 0, h200", "on the emulator, seed 0", "on the CPU by the reference"
   std::string why;
 };
-Place choose_place(const PlaceFlags& flags, const WantedPlace& wanted, const Plan& plan);
+// `automatic` decides where nobody has.
+Place choose_place(const PlaceFlags& flags, const WantedPlace& wanted, const std::function<BackendChoice()>& automatic);
 
 struct GemmRun {
   std::vector<std::byte> d;

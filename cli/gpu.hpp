@@ -6,8 +6,10 @@
 
 #include "bench/bench.hpp"
 #include "bench/calibration.hpp"
+#include "bench/quantize_bench.hpp"
 #include "sluice/error.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
 
 namespace sluice::cli {
@@ -29,6 +31,12 @@ Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host_arguments,
 
 // run_bench() on the current GPU: its exit code, or why there is none.
 Result<int> run_benchmark(const BenchOptions& options);
+
+// Copies x and y to the current GPU, quantises, copies q and the scales back.
+Status quantize_on_gpu(const QuantizeProblem& problem, const QuantizeArguments& host_arguments);
+
+// The same of run_quantize_bench().
+Result<int> run_quantize_benchmark(const QuantizeBenchOptions& options);
 
 // The same of run_calibration().
 Result<int> run_calibrate(const CalibrationOptions& options);

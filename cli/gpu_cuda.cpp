@@ -149,6 +149,30 @@ Result<int> run_benchmark(const BenchOptions& options) {
   return run_bench(options);
 }
 
+Status quantize_on_gpu(const QuantizeProblem& problem, const QuantizeArguments& host) {
+  const Result<QuantizeProblem> valid = validate(problem);
+  if (!valid) return valid.error();
+  const QuantizeProblem& p = *valid;
+  if (is_empty(p)) return Nothing{};
+  const auto span = [&p](std::int64_t leading, DataType type) {
+    return static_cast<std::size_t>((p.m - 1) * leading + p.k) * static_cast<std::size_t>(size_bytes(type));
+  };
+  const std::size_t q_bytes = span(p.ldq, p.type_q), scale_bytes = static_cast<std::size_t>(scale_elems(p)) * sizeof(float);
+  const Result<GpuMemory> x = copy_to_gpu(host.x, span(p.ldx, p.type_x)), y = copy_to_gpu(host.y, span(p.ldy, p.type_x));
+  const Result<GpuMemory> q = copy_to_gpu(host.q, q_bytes), scale = copy_to_gpu(host.scale, scale_bytes);
+  for (const Result<GpuMemory>* memory : {&x, &y, &q, &scale})
+    if (!*memory) return memory->error();
+  const QuantizeArguments arguments{.x = x->get(), .y = y->get(), .q = q->get(), .scale = static_cast<float*>(scale->get())};
+  if (Status s = quantize(p, arguments, nullptr); !s) return s;
+  if (Status s = check(cudaMemcpy(host.q, q->get(), q_bytes, cudaMemcpyDeviceToHost), "copying q from the GPU"); !s) return s;
+  return check(cudaMemcpy(host.scale, scale->get(), scale_bytes, cudaMemcpyDeviceToHost), "copying the scales from the GPU");
+}
+
+Result<int> run_quantize_benchmark(const QuantizeBenchOptions& options) {
+  if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
+  return run_quantize_bench(options);
+}
+
 Result<int> run_calibrate(const CalibrationOptions& options) {
   if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
   return run_calibration(options);

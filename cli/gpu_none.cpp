@@ -12,6 +12,8 @@ Result<int> gpu_count() { return no_cuda(); }
 Status select_gpu(int) { return no_cuda(); }
 Result<GpuRun> run_on_gpu(const Plan&, const GemmArguments&, const OperandBytes&) { return no_cuda(); }
 Result<int> run_benchmark(const BenchOptions&) { return no_cuda(); }
+Status quantize_on_gpu(const QuantizeProblem&, const QuantizeArguments&) { return no_cuda(); }
+Result<int> run_quantize_benchmark(const QuantizeBenchOptions&) { return no_cuda(); }
 Result<int> run_calibrate(const CalibrationOptions&) { return no_cuda(); }
 
 }  // namespace sluice::cli

@@ -74,7 +74,9 @@ int run_command_line(int argc, char** argv) {
   add_explain_command(app, session);
   add_simulate_command(app, session);
   add_gemm_command(app, session);
+  add_quantize_command(app, session);
   add_bench_command(app, session);
+  add_bench_quantize_command(app, session);
   add_tune_command(app, session);
   add_calibrate_command(app, session);
 

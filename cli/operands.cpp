@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <random>
 
 #include <fmt/core.h>
 
@@ -116,6 +117,18 @@ void make_row_major(Matrices& matrices) {
   matrices.data = std::move(turned);
   matrices.layout = Layout::row_major;
   matrices.rearranged = true;
+}
+
+Matrices random_matrices(std::int64_t rows, std::int64_t columns, Layout layout, std::uint64_t seed) {
+  Matrices x{.type = NpyType::fp32, .rows = rows, .columns = columns, .layout = layout};
+  x.data.resize(static_cast<std::size_t>(rows * columns) * sizeof(float));
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  for (std::size_t at = 0; at < x.data.size(); at += sizeof(float)) {
+    const float value = normal(random);
+    std::memcpy(x.data.data() + at, &value, sizeof value);
+  }
+  return x;
 }
 
 std::string elements_are(std::int64_t count, const char* what) {

@@ -6,6 +6,7 @@
 #   scripts/gpu.sh [BUILD_DIR] bench SUITE [OPTION...]   against cuBLASLt: square, wave, splitk, llm, all, random, a file of shapes, or several: wave,llm
 #   scripts/gpu.sh [BUILD_DIR] planner SUITE [OPTION...]  every candidate on every shape: how far is the planner's choice from the best?
 #   scripts/gpu.sh [BUILD_DIR] chain [MODEL] [OPTION...]  layers of decoding in a row: llama3-8b, llama3-70b or all
+#   scripts/gpu.sh [BUILD_DIR] quantize [OPTION...]      quantisation: its tests, then its times beside a copy of the same bytes
 #   scripts/gpu.sh [BUILD_DIR] all              check, sanitize and the four suites
 #
 # BUILD_DIR is build-cuda unless given. Logs and JSON go to the folder $OUT (out/ unless set). A short table comes last.
@@ -14,7 +15,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-commands="check sanitize bench planner chain all"
+commands="check sanitize bench planner chain quantize all"
 build=build-cuda
 if [[ $# -gt 0 && " $commands " != *" $1 "* ]]; then
   build=$1
@@ -113,6 +114,14 @@ chain() {
   run "chain-$model" 300 40 "$tool" bench --chain "$model" --out "$out/chain-$model.json" "$@"
 }
 
+quantize() {
+  local tests tool
+  tests=$(find_program gpu_tests) || exit 2
+  tool=$(find_program sluice) || exit 2
+  run check-quantize 120 12 "$tests" '--gtest_filter=Quantize.*'
+  run bench-quantize 300 50 "$tool" bench-quantize --out "$out/bench-quantize.json" "$@"
+}
+
 case $command in
   check | sanitize) record_gpu && "$command" ;;
   bench | planner)
@@ -120,6 +129,7 @@ case $command in
     record_gpu && "$command" "$@"
     ;;
   chain) record_gpu && chain "$@" ;;
+  quantize) record_gpu && quantize "$@" ;;
   all)
     record_gpu
     check

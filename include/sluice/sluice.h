@@ -89,6 +89,9 @@ enum sluice_asynchrony {
   SLUICE_ASYNCHRONY_MIXED = 3   /* in between, differently each time */
 };
 
+/* What is quantised: x, or x / (1 + exp(-x)) * y. */
+enum sluice_quantize_input { SLUICE_PLAIN = 0, SLUICE_SILU_TIMES = 1 };
+
 /* As a leading dimension: the matrix is dense. As a batch stride: matrices follow one another without a gap. */
 #define SLUICE_PACKED (-1)
 
@@ -192,6 +195,31 @@ typedef struct sluice_arguments {
   const float* scale_b;
 } sluice_arguments;
 
+/* FP8 numbers with scales from m rows of k contiguous elements, which are the rows of A or the columns of B of a product. In each block
+ * that shares a scale, scale = max(largest magnitude / largest number of type_q, 2^-126), or 1 if all is 0, and q = x * (1 / scale),
+ * rounded to nearest even, saturating. sluice/quantize.hpp says it to the last bit, and what becomes of what is not finite. */
+typedef struct sluice_quantize_problem {
+  size_t struct_size;
+  int64_t m, k;                /* 0 or more */
+  int32_t type_x;              /* SLUICE_BF16 (default), SLUICE_FP16 or SLUICE_FP32; y has the same */
+  int32_t type_q;              /* SLUICE_E4M3 (default) or SLUICE_E5M2 */
+  int32_t input;               /* enum sluice_quantize_input, default SLUICE_PLAIN */
+  int32_t scaling;             /* SLUICE_PER_VECTOR_128 (default) or SLUICE_PER_BLOCK_128 */
+  int32_t power_of_two_scales; /* not 0: scales are rounded up to powers of two. Default 0 */
+  int32_t scale_layout;        /* as scale_layout_a of a sluice_problem, default SLUICE_ROW_MAJOR */
+  /* Distances between rows, and between scales that are not adjacent, in elements. Default SLUICE_PACKED. */
+  int64_t ldx, ldy, ldq, ld_scale;
+} sluice_quantize_problem;
+
+/* Device pointers for sluice_quantize(), host pointers for the others, aligned to their elements. */
+typedef struct sluice_quantize_arguments {
+  size_t struct_size;
+  const void* x;
+  const void* y; /* needed by SLUICE_SILU_TIMES */
+  void* q;       /* bytes beyond k in a row are left alone; overlaps neither x nor y */
+  float* scale;  /* sluice_quantize_scale_count() of them */
+} sluice_quantize_arguments;
+
 typedef struct sluice_emulator_options {
   size_t struct_size;
   uint64_t seed;      /* the same seed, the same interleaving */
@@ -227,6 +255,8 @@ sluice_status sluice_plan_options_init(sluice_plan_options* options, size_t stru
 sluice_status sluice_plan_info_init(sluice_plan_info* info, size_t struct_size);
 sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_size);
 sluice_status sluice_emulator_options_init(sluice_emulator_options* options, size_t struct_size);
+sluice_status sluice_quantize_problem_init(sluice_quantize_problem* problem, size_t struct_size);
+sluice_status sluice_quantize_arguments_init(sluice_quantize_arguments* arguments, size_t struct_size);
 
 /* ---- Devices ---- `device` must have been initialised; its fields are filled in. */
 
@@ -298,6 +328,21 @@ sluice_status sluice_run_on_emulator(const sluice_plan* plan, const sluice_argum
  * string that says what spoke against those before it. */
 sluice_status sluice_automatic_backend(const sluice_plan* plan, int32_t* backend, char** why);
 const char* sluice_backend_name(int32_t backend); /* "cuda", "emulator", "reference"; "?" for any other number */
+
+/* ---- Quantising ---- */
+
+/* How many numbers `scale` must hold. Errors: INVALID_ARGUMENT, UNSUPPORTED, TOO_LARGE. */
+sluice_status sluice_quantize_scale_count(const sluice_quantize_problem* problem, size_t* count);
+
+/* Enqueues it on `stream` of the current device, as sluice_run() does: no allocation, no synchronisation, legal during stream capture.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED, TOO_LARGE, MISALIGNED, WRONG_DEVICE, CUDA. */
+sluice_status sluice_quantize(const sluice_quantize_problem* problem, const sluice_quantize_arguments* arguments, void* stream);
+/* The same in host memory, by plain loops; `threads` of 0 takes all cores. */
+sluice_status sluice_quantize_on_cpu(const sluice_quantize_problem* problem, const sluice_quantize_arguments* host_arguments,
+                                     int32_t threads);
+/* The same by the kernel on an emulated GPU. `options` may be NULL. Errors: also UNSUPPORTED (a build without the emulator), EMULATION. */
+sluice_status sluice_quantize_on_emulator(const sluice_quantize_problem* problem, const sluice_quantize_arguments* host_arguments,
+                                          const sluice_emulator_options* options);
 
 #ifdef __cplusplus
 }

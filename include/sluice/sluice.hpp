@@ -12,6 +12,7 @@
 #include "sluice/plan.hpp"
 #include "sluice/plan_cache.hpp"
 #include "sluice/problem.hpp"
+#include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
 #include "sluice/scaling.hpp"
 #include "sluice/schedule.hpp"

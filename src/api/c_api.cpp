@@ -139,6 +139,20 @@ Result<GemmArguments> read_arguments(const sluice_arguments* given) {
                        .scale_b = whole->scale_b};
 }
 
+// Runs one of the ways to quantise: quantise(problem, pointers).
+template <class F>
+sluice_status quantized(const sluice_quantize_problem* problem, const sluice_quantize_arguments* arguments, F&& quantise) noexcept {
+  return guarded([&]() -> Status {
+    if (problem == nullptr) return null_pointer("problem");
+    if (arguments == nullptr) return null_pointer("arguments");
+    const Result<QuantizeProblem> what = to_quantize_problem(*problem);
+    if (!what) return what.error();
+    const Result<sluice_quantize_arguments> pointers = read_struct(*arguments);
+    if (!pointers) return pointers.error();
+    return quantise(*what, QuantizeArguments{.x = pointers->x, .y = pointers->y, .q = pointers->q, .scale = pointers->scale});
+  });
+}
+
 Progress to_progress(sluice_progress progress, void* user) {
   if (progress == nullptr) return {};
   return [progress, user](double done) { progress(done, user); };
@@ -191,6 +205,10 @@ sluice_status sluice_plan_options_init(sluice_plan_options* options, size_t stru
 sluice_status sluice_plan_info_init(sluice_plan_info* info, size_t struct_size) { return init(info, struct_size); }
 sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_size) { return init(arguments, struct_size); }
 sluice_status sluice_emulator_options_init(sluice_emulator_options* options, size_t struct_size) { return init(options, struct_size); }
+sluice_status sluice_quantize_problem_init(sluice_quantize_problem* problem, size_t struct_size) { return init(problem, struct_size); }
+sluice_status sluice_quantize_arguments_init(sluice_quantize_arguments* arguments, size_t struct_size) {
+  return init(arguments, struct_size);
+}
 
 size_t sluice_device_count(void) {
   size_t count = 0;
@@ -366,6 +384,43 @@ sluice_status sluice_automatic_backend(const sluice_plan* plan, int32_t* backend
 
 const char* sluice_backend_name(int32_t backend) {
   return backend < SLUICE_BACKEND_CUDA || backend > SLUICE_BACKEND_REFERENCE ? "?" : to_string(static_cast<Backend>(backend));
+}
+
+sluice_status sluice_quantize_scale_count(const sluice_quantize_problem* problem, size_t* count) {
+  return guarded([&]() -> Status {
+    if (problem == nullptr) return null_pointer("problem");
+    if (count == nullptr) return null_pointer("count");
+    const Result<QuantizeProblem> what = to_quantize_problem(*problem);
+    if (!what) return what.error();
+    const Result<QuantizeProblem> valid = validate(*what);
+    if (!valid) return valid.error();
+    *count = static_cast<size_t>(scale_elems(*valid));
+    return Nothing{};
+  });
+}
+
+sluice_status sluice_quantize(const sluice_quantize_problem* problem, const sluice_quantize_arguments* arguments, void* stream) {
+  return quantized(problem, arguments, [stream](const QuantizeProblem& what, const QuantizeArguments& pointers) {
+    return quantize(what, pointers, static_cast<Stream>(stream));
+  });
+}
+
+sluice_status sluice_quantize_on_cpu(const sluice_quantize_problem* problem, const sluice_quantize_arguments* host_arguments,
+                                     int32_t threads) {
+  return quantized(problem, host_arguments, [threads](const QuantizeProblem& what, const QuantizeArguments& pointers) -> Status {
+    if (threads < 0)
+      return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+    return quantize_on_cpu(what, pointers, threads);
+  });
+}
+
+sluice_status sluice_quantize_on_emulator(const sluice_quantize_problem* problem, const sluice_quantize_arguments* host_arguments,
+                                          const sluice_emulator_options* options) {
+  return quantized(problem, host_arguments, [options](const QuantizeProblem& what, const QuantizeArguments& pointers) -> Status {
+    const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
+    if (!how) return how.error();
+    return quantize_on_emulator(what, pointers, *how);
+  });
 }
 
 }  // extern "C"

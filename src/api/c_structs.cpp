@@ -13,7 +13,8 @@ namespace {
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
               (sizeof(sluice_problem) == 216 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
-               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 64 && sizeof(sluice_emulator_options) == 32));
+               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 64 && sizeof(sluice_emulator_options) == 32 &&
+               sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40));
 static_assert(offsetof(sluice_problem, type_a) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
               offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_device, l2_bytes) == 88);
 static_assert(SLUICE_PACKED == kPacked);
@@ -41,6 +42,7 @@ static_assert(same(SLUICE_ASYNCHRONY_RANDOM, Asynchrony::random) && same(SLUICE_
               same(SLUICE_ASYNCHRONY_LAZY, Asynchrony::lazy) && same(SLUICE_ASYNCHRONY_MIXED, Asynchrony::mixed));
 static_assert(same(SLUICE_BACKEND_CUDA, Backend::cuda) && same(SLUICE_BACKEND_EMULATOR, Backend::emulator) &&
               same(SLUICE_BACKEND_REFERENCE, Backend::reference));
+static_assert(same(SLUICE_PLAIN, QuantizeInput::plain) && same(SLUICE_SILU_TIMES, QuantizeInput::silu_times));
 static_assert(same(SLUICE_ALONG_M - 1, Rasterization::along_m) && same(SLUICE_ALONG_N - 1, Rasterization::along_n));
 
 // Turns numbers into enumerators, and keeps the first that is none.
@@ -217,6 +219,37 @@ Result<EmulatorOptions> to_emulator_options(const sluice_emulator_options& given
   enums.read("asynchrony", "sluice_asynchrony", c.asynchrony, SLUICE_ASYNCHRONY_MIXED, options.asynchrony);
   if (enums.error()) return *enums.error();
   return options;
+}
+
+sluice_quantize_problem default_of(const sluice_quantize_problem*) {
+  const QuantizeProblem p;
+  sluice_quantize_problem c{};
+  c.type_x = static_cast<std::int32_t>(p.type_x), c.type_q = static_cast<std::int32_t>(p.type_q);
+  c.input = static_cast<std::int32_t>(p.input), c.scaling = static_cast<std::int32_t>(p.scaling);
+  c.power_of_two_scales = p.power_of_two_scales ? 1 : 0, c.scale_layout = static_cast<std::int32_t>(p.scale_layout);
+  c.ldx = p.ldx, c.ldy = p.ldy, c.ldq = p.ldq, c.ld_scale = p.ld_scale;
+  return c;
+}
+
+Result<QuantizeProblem> to_quantize_problem(const sluice_quantize_problem& given) {
+  const Result<sluice_quantize_problem> whole = read_struct(given);
+  if (!whole) return whole.error();
+  const sluice_quantize_problem& c = *whole;
+  QuantizeProblem p{.m = c.m,
+                    .k = c.k,
+                    .power_of_two_scales = c.power_of_two_scales != 0,
+                    .ldx = c.ldx,
+                    .ldy = c.ldy,
+                    .ldq = c.ldq,
+                    .ld_scale = c.ld_scale};
+  Enumerators enums;
+  enums.read("type_x", "sluice_data_type", c.type_x, SLUICE_E5M2, p.type_x);
+  enums.read("type_q", "sluice_data_type", c.type_q, SLUICE_E5M2, p.type_q);
+  enums.read("input", "sluice_quantize_input", c.input, SLUICE_SILU_TIMES, p.input);
+  enums.read("scaling", "sluice_scaling", c.scaling, SLUICE_PER_BLOCK_128, p.scaling);
+  enums.read("scale_layout", "sluice_layout", c.scale_layout, SLUICE_COLUMN_MAJOR, p.scale_layout);
+  if (enums.error()) return *enums.error();
+  return p;
 }
 
 Status from_device_spec(const DeviceSpec& spec, sluice_device& to) {

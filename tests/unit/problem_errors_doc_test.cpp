@@ -11,9 +11,11 @@
 #include "sluice/emulator.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/plan_cache.hpp"
+#include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
 
 #include "core/check_arguments.hpp"
+#include "core/check_quantize.hpp"
 
 #include "devices.hpp"
 
@@ -76,6 +78,23 @@ Error arguments_error(Change change) {
   GemmArguments arguments{.a = at(0x1000), .b = at(0x2000), .c = at(0x4000), .d = at(0x4000), .bias = at(0x8000)};
   change(p, arguments);
   const Status status = check_arguments(p, arguments);
+  return status ? Error{ErrorCode::internal, "accepted"} : status.error();
+}
+
+template <class Change>
+Error quantize_error(Change change) {
+  QuantizeProblem p{.m = 4096, .k = 7168};
+  change(p);
+  const Result<QuantizeProblem> valid = validate(p);
+  return valid ? Error{ErrorCode::internal, "accepted"} : valid.error();
+}
+
+template <class Change>
+Error quantize_arguments_error(Change change) {
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
+  QuantizeArguments arguments{.x = at(0x1000), .y = at(0x2000), .q = at(0x4000), .scale = static_cast<float*>(at(0x8000))};
+  change(arguments);
+  const Status status = check_arguments(*validate(QuantizeProblem{.m = 4096, .k = 7168, .input = QuantizeInput::silu_times}), arguments);
   return status ? Error{ErrorCode::internal, "accepted"} : status.error();
 }
 
@@ -163,6 +182,15 @@ std::vector<Error> library_errors() {
         p.scaling_b = Scaling::per_tensor;
         a.scale_b = reinterpret_cast<const float*>(std::uintptr_t{0x3002});
       }),
+      quantize_error([](QuantizeProblem& p) { p.ldx = 7000; }),
+      quantize_error([](QuantizeProblem& p) { p.ldq = std::int64_t{1} << 31; }),
+      quantize_error([](QuantizeProblem& p) { p.type_x = DataType::e5m2; }),
+      quantize_error([](QuantizeProblem& p) { p.type_q = DataType::fp16; }),
+      quantize_error([](QuantizeProblem& p) { p.scaling = Scaling::per_vector; }),
+      quantize_error([](QuantizeProblem& p) { p.scale_layout = Layout::column_major, p.ld_scale = 4000; }),
+      quantize_error([](QuantizeProblem& p) { p.ld_scale = 1 << 20; }),
+      quantize_arguments_error([](QuantizeArguments& a) { a.y = nullptr; }),
+      quantize_arguments_error([](QuantizeArguments& a) { a.x = reinterpret_cast<const void*>(std::uintptr_t{0x1001}); }),
   };
 }
 

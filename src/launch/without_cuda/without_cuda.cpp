@@ -1,12 +1,16 @@
 // The launch room of a build without CUDA: the same calls, each of which says so.
+#include <string>
+
 #include "sluice/device.hpp"
+#include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
 
 namespace sluice {
 namespace {
 
-Error no_cuda() {
-  return {ErrorCode::unsupported, "this build of Sluice has no CUDA kernels; configure with -DSLUICE_CUDA=ON, or use run_on_cpu"};
+Error no_cuda(const char* instead = "run_on_cpu") {
+  return {ErrorCode::unsupported,
+          std::string("this build of Sluice has no CUDA kernels; configure with -DSLUICE_CUDA=ON, or use ") + instead};
 }
 
 }  // namespace
@@ -15,5 +19,6 @@ bool built_with_cuda() { return false; }
 Result<DeviceSpec> current_device() { return no_cuda(); }
 Status prepare_workspace(void*, std::size_t, Stream) { return no_cuda(); }
 Status run(const Plan&, const GemmArguments&, void*, std::size_t, Stream) { return no_cuda(); }
+Status quantize(const QuantizeProblem&, const QuantizeArguments&, Stream) { return no_cuda("quantize_on_cpu"); }
 
 }  // namespace sluice

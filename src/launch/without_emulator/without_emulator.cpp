@@ -1,12 +1,24 @@
 // The emulator's calls in a build without it, each of which says so.
+#include <string>
+
 #include "sluice/emulator.hpp"
+#include "sluice/quantize.hpp"
 
 namespace sluice {
+namespace {
+
+Error no_emulator(const char* instead) {
+  return {ErrorCode::unsupported,
+          std::string("this build of Sluice has no emulator; configure with -DSLUICE_EMULATOR=ON, or use ") + instead};
+}
+
+}  // namespace
 
 bool built_with_emulator() { return false; }
 
-Status run_on_emulator(const Plan&, const GemmArguments&, const EmulatorOptions&, const Progress&) {
-  return Error{ErrorCode::unsupported, "this build of Sluice has no emulator; configure with -DSLUICE_EMULATOR=ON, or use run_on_cpu"};
+Status run_on_emulator(const Plan&, const GemmArguments&, const EmulatorOptions&, const Progress&) { return no_emulator("run_on_cpu"); }
+Status quantize_on_emulator(const QuantizeProblem&, const QuantizeArguments&, const EmulatorOptions&) {
+  return no_emulator("quantize_on_cpu");
 }
 
 }  // namespace sluice
