@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/chain.hpp"
+#include "bench/grouped.hpp"
 #include "bench/suites.hpp"
 #include "gpu.hpp"
 #include "planning.hpp"
@@ -30,7 +31,10 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 Status check_options(const BenchOptions& options) {
   if (!options.chain.empty())
     if (Status s = bench::check_chain_options(options); !s) return s;
-  if (!options.grouped.empty()) return Nothing{};
+  if (!options.grouped.empty()) {
+    if (options.grouped == "all" || !bench::grouped_shapes(options.grouped).empty()) return Nothing{};
+    return Error{ErrorCode::not_found, fmt::format("--grouped '{}' describes none of the grouped products; try all", options.grouped)};
+  }
   if (Result<std::vector<bench::Shape>> shapes = bench::find_shapes(options.suite, options.seed); !shapes)
     return Error{shapes.error().code, "--suite " + shapes.error().message};
   for (const std::string& rival : options.rivals)

@@ -24,6 +24,7 @@ inline constexpr const char* kDeterminisms = "fast, deterministic, batch-invaria
 inline constexpr const char* kBackends = "cuda, emulator, reference";
 inline constexpr const char* kAsynchronies = "random, eager, lazy, mixed";
 inline constexpr const char* kRasters = "along-m, along-n";
+inline constexpr const char* kGroupings = "none, ragged, masked";
 inline constexpr const char* kScalings = "none, tensor, vector, 1x128, 128x128";
 inline constexpr const char* kScaleLayouts = "row-major, column-major";
 inline constexpr const char* kLayouts = "rc, rr, cc, cr (A's letter, then B's: r row-major, c column-major)";

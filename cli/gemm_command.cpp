@@ -29,11 +29,10 @@ constexpr double kMostCheckedWholly = 8e9;
 constexpr std::int64_t kSamples = 16384;
 
 // Elements to check, 0 for all; nothing if no check was asked for.
-Result<std::optional<std::int64_t>> samples_to_check(const GemmFlags& flags, const GemmProblem& p) {
+Result<std::optional<std::int64_t>> samples_to_check(const GemmFlags& flags, const GemmInputs& inputs) {
   using Samples = std::optional<std::int64_t>;
   if (flags.check.empty() && flags.check_file.empty()) return Samples{};
-  if (flags.check.empty() || flags.check == "auto")
-    return Samples{static_cast<double>(p.m) * p.n * p.k * p.batch <= kMostCheckedWholly ? 0 : kSamples};
+  if (flags.check.empty() || flags.check == "auto") return Samples{needed_flops(inputs) / 2 <= kMostCheckedWholly ? 0 : kSamples};
   if (flags.check == "all") return Samples{0};
   std::int64_t samples = 0;
   const char* end = flags.check.data() + flags.check.size();
@@ -43,7 +42,8 @@ Result<std::optional<std::int64_t>> samples_to_check(const GemmFlags& flags, con
                fmt::format("--check={} must be a positive number of elements to check, or 'all'", flags.check)};
 }
 
-// A plan from a file must be for this very product, up to what it was promised about pointers: ours are aligned to 16 bytes.
+// A plan from a file must be for this very product, up to what it was promised about pointers (ours are aligned to 16 bytes) and told about
+// rows.
 Result<Plan> read_plan(const std::string& path, const GemmProblem& wanted) {
   const Result<std::string> text = read_text_file(path);
   if (!text) return text.error();
@@ -53,6 +53,7 @@ Result<Plan> read_plan(const std::string& path, const GemmProblem& wanted) {
   planned.alignment_a_bytes = wanted.alignment_a_bytes;
   planned.alignment_b_bytes = wanted.alignment_b_bytes;
   planned.alignment_d_bytes = wanted.alignment_d_bytes;
+  planned.expected_rows = wanted.expected_rows;  // a guess, not the product's
   if (planned == wanted) return read;
   std::string difference = fmt::format("it is for {}, the files make {}", describe(planned), describe(wanted));
   if (describe(planned) == describe(wanted))
@@ -151,8 +152,9 @@ void say_plan(const Plan& plan, const std::string& whence, Answer& answer) {
   answer.json["kernel"] = computes ? Json(name(plan.kernel)) : Json(nullptr);
 }
 
-void say_run(const Plan& plan, const Place& place, const WantedPlace& wanted, const GemmRun& run, Answer& answer) {
-  const double tflops = run.seconds > 0 ? flops(plan.problem) / run.seconds / 1e12 : 0;
+void say_run(const Plan& plan, const GemmInputs& inputs, const Place& place, const WantedPlace& wanted, const GemmRun& run,
+             Answer& answer) {
+  const double tflops = run.seconds > 0 ? needed_flops(inputs) / run.seconds / 1e12 : 0;
   std::string line = fmt::format("ran  {} ({}): {}", place.text, place.why, duration_text(run.seconds));
   if (place.backend == Backend::cuda)
     line += fmt::format(", {:.1f} TFLOP/s (mean of {} launches; predicted {:.2f} us)", tflops, run.launches, plan.predicted.total_us);
@@ -180,7 +182,7 @@ Result<std::vector<std::byte>> compute(const GemmFlags& flags, const GemmInputs&
   const Place place = choose_place(flags.place, *wanted, [&] { return automatic_backend(chosen->plan); });
   Result<GemmRun> run = multiply(chosen->plan, inputs, place.backend, *wanted);
   if (!run) return run.error();
-  say_run(chosen->plan, place, *wanted, *run, answer);
+  say_run(chosen->plan, inputs, place, *wanted, *run, answer);
   return std::move(run->d);
 }
 
@@ -188,7 +190,7 @@ Outcome multiply_files(const GemmFlags& flags, const Session& session) {
   if (Status s = check_output_path(flags); !s) return s.error();
   const Result<GemmInputs> inputs = read_gemm_inputs(flags.files);
   if (!inputs) return inputs.error();
-  const auto samples = samples_to_check(flags, inputs->problem);
+  const auto samples = samples_to_check(flags, *inputs);
   if (!samples) return samples.error();
   Answer answer{.as_json = session.json};
   say_inputs(*inputs, answer);
@@ -219,11 +221,20 @@ Outcome multiply_files(const GemmFlags& flags, const Session& session) {
 void add_file_options(CLI::App& command, GemmFlags& flags) {
   GemmFiles& files = flags.files;
   command.add_option("A", files.a, "A, [m, k] or [batch, m, k], in bf16, float16, float32, float64, or FP8 as uint8");
-  command.add_option("B", files.b, "B, [k, n] or [batch, k, n]");
+  command.add_option("B", files.b, "B, [k, n] or [batch, k, n]; of groups [groups, k, n]");
   command.add_option("--m", files.m, "Without files: rows of a random A");
   command.add_option("--n", files.n, "Without files: columns of a random B");
   command.add_option("--k", files.k, "Without files: columns of a random A, rows of a random B");
   command.add_option("--data-seed", files.data_seed, "Without files: draws the numbers (default: 0)");
+  command
+      .add_option("--grouping", files.groups.grouping,
+                  fmt::format("Whether B's matrices belong to groups of rows of A: {}. Ragged: the rows of all groups follow one "
+                              "another in A, [m, k]; masked: A is [groups, m, k], of whose rows the first count",
+                              kGroupings))
+      ->capture_default_str();
+  command.add_option("--groups", files.groups.sizes,
+                     "Rows of each group: numbers separated by commas, or a .npy file (ragged: where each begins and the last ends)");
+  add_expected_rows_flag(command, files.groups.expected_rows);
   command.add_option("-C,--c", files.c, "C, [m, n] or [batch, m, n]; --beta is 1 unless given");
   command.add_option("--bias", files.bias, "Bias, one dimension");
   command.add_option("--bias-kind", files.bias_kind, "per_row (m elements) or per_column (n elements)")->capture_default_str();

@@ -28,20 +28,23 @@ struct Operands {
   Matrices a, b;
 };
 
-Result<Operands> random_operands(const GemmFiles& files) {
-  for (const auto& [flag, extent] : {std::pair{"--m", files.m}, {"--n", files.n}, {"--k", files.k}})
+Result<Operands> random_operands(const GemmFiles& files, const Groups& groups) {
+  const bool ragged = groups.grouping == Grouping::ragged;
+  const std::int64_t m = ragged && files.m == 0 && !groups.numbers.empty() ? groups.numbers.back() : files.m;
+  for (const auto& [flag, extent] : {std::pair{"--m", m}, {"--n", files.n}, {"--k", files.k}})
     if (extent <= 0)
       return mismatch(
           fmt::format("{} = {} must be above 0 where no files are given; pass A.npy and B.npy, or --m, --n and --k", flag, extent));
   constexpr double kMostElements = 1e10;
-  if (static_cast<double>(std::max(files.m, files.n)) * static_cast<double>(files.k) > kMostElements)
+  const double matrices = static_cast<double>(std::max<std::int64_t>(1, groups.count));
+  if (static_cast<double>(std::max(m, files.n)) * static_cast<double>(files.k) * matrices > kMostElements)
     return mismatch("--m, --n and --k make operands of more than 1e10 random numbers; pass smaller ones");
-  return Operands{random_matrices(files.m, files.k, Layout::row_major, 2 * files.data_seed),
-                  random_matrices(files.k, files.n, Layout::column_major, 2 * files.data_seed + 1)};
+  return Operands{random_matrices(ragged ? 0 : groups.count, m, files.k, Layout::row_major, 2 * files.data_seed),
+                  random_matrices(groups.count, files.k, files.n, Layout::column_major, 2 * files.data_seed + 1)};
 }
 
-Result<Operands> read_operands(const GemmFiles& files) {
-  if (files.a.empty()) return random_operands(files);
+Result<Operands> read_operands(const GemmFiles& files, const Groups& groups) {
+  if (files.a.empty()) return random_operands(files, groups);
   if (files.b.empty()) return mismatch(fmt::format("{} has nothing to be multiplied with; pass B's file behind it", files.a));
   if (files.m != 0 || files.n != 0 || files.k != 0)
     return mismatch("--m, --n and --k are for random operands; leave them out, the files say");
@@ -105,7 +108,11 @@ Result<TypePair> type_of_inputs(const GemmFiles& files, NpyType type_a, NpyType 
 }
 
 // How many matrices the whole product has, where one matrix may stand for all.
-Result<std::int64_t> common_batch(const GemmFiles& files, const Matrices& a, const Matrices& b) {
+Result<std::int64_t> common_batch(const GemmFiles& files, const Groups& groups, const Matrices& a, const Matrices& b) {
+  if (groups.grouping != Grouping::none) {
+    if (Status s = check_groups(groups, files.a, a, files.b, b); !s) return s.error();
+    return groups.count;
+  }
   if (a.batch == b.batch || b.batch == 1) return a.batch;
   if (a.batch == 1) return b.batch;
   return mismatch(fmt::format("{} holds {} matrices and {} holds {}; batches must be equal, or one of them a single matrix", files.a,
@@ -136,10 +143,10 @@ Status read_c(const GemmFiles& files, GemmInputs& inputs) {
   Result<Matrices> c = read_matrices(files.c, false, files.bf16_as_uint16);
   if (!c) return c.error();
   if (Status s = refuse_bytes(files.c, c->type); !s) return s;
-  if (c->rows != p.m || c->columns != p.n || (c->batch != 1 && c->batch != p.batch))
-    return mismatch(fmt::format("C ({}) is {}; D has {} of {} x {}", files.c, extents(*c), p.batch, p.m, p.n));
+  if (c->rows != p.m || c->columns != p.n || (c->batch != 1 && c->batch != row_matrices(p)))
+    return mismatch(fmt::format("C ({}) is {}; D has {} of {} x {}", files.c, extents(*c), row_matrices(p), p.m, p.n));
   make_row_major(*c);
-  p.batch_stride_c = batch_stride(*c, p.batch);
+  p.batch_stride_c = batch_stride(*c, row_matrices(p));
   inputs.lines.push_back(line_about("C", files.c, *c, p.type_d));
   inputs.c = convert_and_warn(std::move(c->data), c->type, p.type_d, "C", inputs);
   return Nothing{};
@@ -187,7 +194,7 @@ Status take_16_bit_operands(const GemmFiles& files, Operands& operands, GemmInpu
 
 Status take_fp8_operands(const GemmFiles& files, const Operands& operands, GemmInputs& inputs) {
   GemmProblem& p = inputs.problem;
-  Result<Fp8Operand> a = to_fp8(operands.a, OperandName::a, p.type_a, files.scales_a, p.batch);
+  Result<Fp8Operand> a = to_fp8(operands.a, OperandName::a, p.type_a, files.scales_a, row_matrices(p));
   if (!a) return a.error();
   Result<Fp8Operand> b = to_fp8(operands.b, OperandName::b, p.type_b, files.scales_b, p.batch);
   if (!b) return b.error();
@@ -210,11 +217,13 @@ Status take_fp8_operands(const GemmFiles& files, const Operands& operands, GemmI
 }  // namespace
 
 Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
-  Result<Operands> operands = read_operands(files);
+  Result<Groups> groups = read_groups(files.groups);
+  if (!groups) return groups.error();
+  Result<Operands> operands = read_operands(files, *groups);
   if (!operands) return operands.error();
   Matrices &a = operands->a, &b = operands->b;
   if (Status s = check_inner(files, a, b); !s) return s.error();
-  const Result<std::int64_t> batch = common_batch(files, a, b);
+  const Result<std::int64_t> batch = common_batch(files, *groups, a, b);
   if (!batch) return batch.error();
   const Result<TypePair> types = type_of_inputs(files, a.type, b.type);
   if (!types) return types.error();
@@ -229,7 +238,9 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
        .type_b = types->b,
        .type_d = usual_result_type(types->a),
        .batch_stride_a = batch_stride(a, *batch),
-       .batch_stride_b = batch_stride(b, *batch)};
+       .batch_stride_b = batch_stride(b, *batch),
+       .grouping = groups->grouping,
+       .expected_rows = files.groups.expected_rows};
   if (Status s = choose_into(p.type_d, "--out-type", files.out_type, &parse_data_type, kOutputTypes); !s) return s.error();
   EpilogueFlags epilogue_flags = files.epilogue;
   if (!files.c.empty() && !epilogue_flags.beta) epilogue_flags.beta = 1.0f;
@@ -238,11 +249,16 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
   p.epilogue = *epilogue;
 
   inputs.shape_d = {p.m, p.n};
-  if (a.batched || b.batched) inputs.shape_d.insert(inputs.shape_d.begin(), p.batch);
+  if (p.grouping != Grouping::ragged && (a.batched || b.batched)) inputs.shape_d.insert(inputs.shape_d.begin(), p.batch);
   if (Status s = is_fp8(p.type_a) ? take_fp8_operands(files, *operands, inputs) : take_16_bit_operands(files, *operands, inputs); !s)
     return s.error();
   if (Status s = read_c(files, inputs); !s) return s.error();
   if (Status s = read_bias(files, inputs); !s) return s.error();
+
+  if (p.grouping != Grouping::none) {
+    inputs.lines.push_back("     " + line_about(*groups));
+    inputs.groups = std::move(*groups);
+  }
 
   const Result<GemmProblem> checked = validate(p);
   if (!checked) return checked.error();
@@ -250,13 +266,19 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
   return inputs;
 }
 
+double needed_flops(const GemmInputs& inputs) {
+  const GemmProblem& p = inputs.problem;
+  if (p.grouping == Grouping::none || p.epilogue.alpha == 0.0f) return flops(p);
+  return 2.0 * static_cast<double>(inputs.groups.rows()) * static_cast<double>(p.n) * static_cast<double>(p.k);
+}
+
 Result<std::vector<std::byte>> read_result(const std::string& path, const GemmInputs& inputs, bool bf16_as_uint16) {
   Result<Matrices> d = read_matrices(path, false, bf16_as_uint16);
   if (!d) return d.error();
   if (Status s = refuse_bytes(path, d->type); !s) return s.error();
   const GemmProblem& p = inputs.problem;
-  if (d->rows != p.m || d->columns != p.n || d->batch != p.batch)
-    return mismatch(fmt::format("D ({}) is {}; the product has {} of {} x {}", path, extents(*d), p.batch, p.m, p.n));
+  if (d->rows != p.m || d->columns != p.n || d->batch != row_matrices(p))
+    return mismatch(fmt::format("D ({}) is {}; the product has {} of {} x {}", path, extents(*d), row_matrices(p), p.m, p.n));
   if (!same_type(d->type, p.type_d))
     return mismatch(
         fmt::format("D ({}) holds {}, the product would be {}; pass --out-type", path, to_string(d->type), sluice::to_string(p.type_d)));

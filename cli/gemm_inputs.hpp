@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fp8_operands.hpp"
+#include "gemm_groups.hpp"
 #include "planning.hpp"
 #include "sluice/problem.hpp"
 
@@ -21,6 +22,7 @@ struct GemmFiles {
   bool bf16_as_uint16 = false;
   std::string type, out_type;  // empty: from the files
   WantedScales scales_a, scales_b;
+  WantedGroups groups;
   std::string bias_kind = "per_column";
   EpilogueFlags epilogue;
 };
@@ -29,10 +31,14 @@ struct GemmInputs {
   GemmProblem problem;  // validated
   std::vector<std::byte> a, b, c, bias;
   std::vector<float> scale_a, scale_b;
+  Groups groups;
   std::vector<std::int64_t> shape_d;
   std::vector<std::string> lines;     // what was read, one line a file
   std::vector<std::string> warnings;  // what the user may not have meant
 };
+
+// Multiply-adds times 2, of the rows that groups have.
+double needed_flops(const GemmInputs& inputs);
 
 Result<GemmInputs> read_gemm_inputs(const GemmFiles& files);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::byte kPoison{0xff};
 
 std::size_t result_bytes(const GemmProblem& p) {
-  return static_cast<std::size_t>(p.batch * p.m * p.n) * static_cast<std::size_t>(size_bytes(p.type_d));
+  return static_cast<std::size_t>(row_matrices(p) * p.m * p.n) * static_cast<std::size_t>(size_bytes(p.type_d));
 }
 
 // A flag that only one backend reads needs that backend by name: what is chosen automatically may be another one.
@@ -126,7 +126,8 @@ GemmArguments arguments_of(const GemmInputs& inputs, std::vector<std::byte>& d) 
           .d = d.empty() ? nullptr : d.data(),
           .bias = pointer(inputs.bias),
           .scale_a = inputs.scale_a.empty() ? nullptr : inputs.scale_a.data(),
-          .scale_b = inputs.scale_b.empty() ? nullptr : inputs.scale_b.data()};
+          .scale_b = inputs.scale_b.empty() ? nullptr : inputs.scale_b.data(),
+          .groups = inputs.groups.numbers.empty() ? nullptr : inputs.groups.numbers.data()};
 }
 
 Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, Backend backend, const WantedPlace& wanted) {
@@ -139,7 +140,8 @@ Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, Backend bac
                              .d = done.d.size(),
                              .bias = inputs.bias.size(),
                              .scale_a = inputs.scale_a.size() * sizeof(float),
-                             .scale_b = inputs.scale_b.size() * sizeof(float)};
+                             .scale_b = inputs.scale_b.size() * sizeof(float),
+                             .groups = inputs.groups.numbers.size() * sizeof(std::int32_t)};
     const Result<GpuRun> gpu = run_on_gpu(plan, arguments, bytes);
     if (!gpu) return gpu.error();
     done.seconds = gpu->microseconds / 1e6;

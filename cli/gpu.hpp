@@ -18,7 +18,7 @@ Result<int> gpu_count();  // an error says why none can be used
 Status select_gpu(int index);
 
 struct OperandBytes {
-  std::size_t a = 0, b = 0, c = 0, d = 0, bias = 0, scale_a = 0, scale_b = 0;
+  std::size_t a = 0, b = 0, c = 0, d = 0, bias = 0, scale_a = 0, scale_b = 0, groups = 0;
 };
 
 struct GpuRun {

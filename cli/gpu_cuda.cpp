@@ -1,5 +1,6 @@
 // A build with CUDA: device memory, copies and timing through the CUDA runtime.
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 
@@ -95,7 +96,7 @@ Status select_gpu(int index) {
 }
 
 Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const OperandBytes& bytes) {
-  GpuMemory a, b, c, d, bias, scale_a, scale_b, workspace;
+  GpuMemory a, b, c, d, bias, scale_a, scale_b, groups, workspace;
   struct Upload {
     GpuMemory& target;
     const void* host;
@@ -106,7 +107,8 @@ Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const Ope
                                {c, host.c, bytes.c},
                                {bias, host.bias, bytes.bias},
                                {scale_a, host.scale_a, bytes.scale_a},
-                               {scale_b, host.scale_b, bytes.scale_b}}) {
+                               {scale_b, host.scale_b, bytes.scale_b},
+                               {groups, host.groups, bytes.groups}}) {
     Result<GpuMemory> memory = copy_to_gpu(upload.host, upload.bytes);
     if (!memory) return memory.error();
     upload.target = std::move(*memory);
@@ -130,7 +132,8 @@ Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const Ope
                                 .d = d.get(),
                                 .bias = bias.get(),
                                 .scale_a = static_cast<const float*>(scale_a.get()),
-                                .scale_b = static_cast<const float*>(scale_b.get())};
+                                .scale_b = static_cast<const float*>(scale_b.get()),
+                                .groups = static_cast<const std::int32_t*>(groups.get())};
   const Result<float> first_ms = time_launches(plan, arguments, workspace.get(), *timing, 1);  // loads the kernel
   if (!first_ms) return first_ms.error();
   const Result<float> second_ms = time_launches(plan, arguments, workspace.get(), *timing, 1);

@@ -108,6 +108,44 @@ const char* descr_of(DataType type) {
   return "<f4";
 }
 
+// A file whose header has been read.
+struct OpenFile {
+  std::ifstream file;
+  NpyHeader header;
+  std::size_t data_bytes = 0;  // that it holds behind the header
+};
+
+Result<OpenFile> open_npy(const std::string& path) {
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(path, problem);
+  if (!std::filesystem::exists(status)) return Error{ErrorCode::not_found, fmt::format("{}: there is no such file", path)};
+  if (!std::filesystem::is_regular_file(status)) return Error{ErrorCode::io, fmt::format("{}: is not a regular file", path)};
+  const std::size_t file_bytes = std::filesystem::file_size(path, problem);
+  OpenFile open{.file = std::ifstream(path, std::ios::binary), .header = {}};
+  if (problem || !open.file) return Error{ErrorCode::io, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+
+  const Result<std::string> text = read_header_text(open.file, file_bytes, path);
+  if (!text) return text.error();
+  Result<NpyHeader> header = parse_npy_header(*text);
+  if (!header) return bad(path, "bad header: " + header.error().message);
+  open.header = std::move(*header);
+  open.data_bytes = file_bytes - static_cast<std::size_t>(open.file.tellg());
+  return open;
+}
+
+Result<std::vector<std::byte>> read_data(OpenFile& open, int element_bytes, const char* type, const std::string& path) {
+  const std::vector<std::int64_t>& shape = open.header.shape;
+  const auto bytes = data_bytes(shape, element_bytes);
+  if (!bytes) return Error{ErrorCode::too_large, fmt::format("{}: shape {} is more than 2^63 bytes", path, shape_text(shape))};
+  if (*bytes != open.data_bytes)
+    return bad(
+        path, fmt::format("{}: shape {} of {} needs {} bytes of data, the file holds {}",
+                          *bytes > open.data_bytes ? "truncated data" : "too much data", shape_text(shape), type, *bytes, open.data_bytes));
+  std::vector<std::byte> data(*bytes);
+  if (Status s = read_bytes(open.file, data.data(), *bytes, path, "data"); !s) return s.error();
+  return data;
+}
+
 }  // namespace
 
 const char* to_string(NpyType type) {
@@ -146,31 +184,39 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 Result<NpyArray> read_npy(const std::string& path, bool bf16_as_uint16) {
-  std::error_code problem;
-  const std::filesystem::file_status status = std::filesystem::status(path, problem);
-  if (!std::filesystem::exists(status)) return Error{ErrorCode::not_found, fmt::format("{}: there is no such file", path)};
-  if (!std::filesystem::is_regular_file(status)) return Error{ErrorCode::io, fmt::format("{}: is not a regular file", path)};
-  const std::size_t file_bytes = std::filesystem::file_size(path, problem);
-  std::ifstream file(path, std::ios::binary);
-  if (problem || !file) return Error{ErrorCode::io, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
-
-  const Result<std::string> text = read_header_text(file, file_bytes, path);
-  if (!text) return text.error();
-  const Result<NpyHeader> header = parse_npy_header(*text);
-  if (!header) return bad(path, "bad header: " + header.error().message);
-  const Result<NpyType> type = type_of(*header, bf16_as_uint16);
+  Result<OpenFile> open = open_npy(path);
+  if (!open) return open.error();
+  const Result<NpyType> type = type_of(open->header, bf16_as_uint16);
   if (!type) return bad(path, type.error().message);
+  Result<std::vector<std::byte>> data = read_data(*open, size_bytes(*type), to_string(*type), path);
+  if (!data) return data.error();
+  return NpyArray{
+      .type = *type, .fortran_order = open->header.fortran_order, .shape = std::move(open->header.shape), .data = std::move(*data)};
+}
 
-  const auto bytes = data_bytes(header->shape, size_bytes(*type));
-  const std::size_t present = file_bytes - static_cast<std::size_t>(file.tellg());
-  if (!bytes) return Error{ErrorCode::too_large, fmt::format("{}: shape {} is more than 2^63 bytes", path, shape_text(header->shape))};
-  if (*bytes != present)
-    return bad(path, fmt::format("{}: shape {} of {} needs {} bytes of data, the file holds {}",
-                                 *bytes > present ? "truncated data" : "too much data", shape_text(header->shape), to_string(*type), *bytes,
-                                 present));
-  NpyArray array{.type = *type, .fortran_order = header->fortran_order, .shape = header->shape, .data = std::vector<std::byte>(*bytes)};
-  if (Status s = read_bytes(file, array.data.data(), *bytes, path, "data"); !s) return s.error();
-  return array;
+Result<std::vector<std::int64_t>> read_npy_integers(const std::string& path) {
+  Result<OpenFile> open = open_npy(path);
+  if (!open) return open.error();
+  const std::string& descr = open->header.descr;
+  const bool wide = descr == "<i8";
+  if (!open->header.descr_is_string || (!wide && descr != "<i4"))
+    return bad(path, fmt::format("holds type {}; sizes must be int32 or int64: save array.astype(numpy.int32)",
+                                 open->header.descr_is_string ? "'" + descr + "'" : descr));
+  if (open->header.shape.size() != 1)
+    return bad(path, fmt::format("has shape {}; sizes have one dimension: save array.reshape(-1)", shape_text(open->header.shape)));
+  const Result<std::vector<std::byte>> data = read_data(*open, wide ? 8 : 4, wide ? "int64" : "int32", path);
+  if (!data) return data.error();
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(open->header.shape[0]));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (wide) {
+      std::memcpy(&numbers[i], data->data() + i * 8, 8);
+      continue;
+    }
+    std::int32_t number = 0;
+    std::memcpy(&number, data->data() + i * 4, 4);
+    numbers[i] = number;
+  }
+  return numbers;
 }
 
 Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, const std::vector<std::byte>& data) {

@@ -31,6 +31,9 @@ std::string shape_text(const std::vector<std::int64_t>& shape);  // "(2, 3)"
 // uint16, which could be anything: they must say so with `bf16_as_uint16`.
 Result<NpyArray> read_npy(const std::string& path, bool bf16_as_uint16);
 
+// Whole numbers, int32 or int64, in one dimension.
+Result<std::vector<std::int64_t>> read_npy_integers(const std::string& path);
+
 // In C order.
 Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, const std::vector<std::byte>& data);
 

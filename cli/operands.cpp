@@ -1,5 +1,6 @@
 #include "operands.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -119,9 +120,10 @@ void make_row_major(Matrices& matrices) {
   matrices.rearranged = true;
 }
 
-Matrices random_matrices(std::int64_t rows, std::int64_t columns, Layout layout, std::uint64_t seed) {
-  Matrices x{.type = NpyType::fp32, .rows = rows, .columns = columns, .layout = layout};
-  x.data.resize(static_cast<std::size_t>(rows * columns) * sizeof(float));
+Matrices random_matrices(std::int64_t batch, std::int64_t rows, std::int64_t columns, Layout layout, std::uint64_t seed) {
+  Matrices x{.type = NpyType::fp32, .batched = batch > 0, .batch = std::max<std::int64_t>(batch, 1)};
+  x.rows = rows, x.columns = columns, x.layout = layout;
+  x.data.resize(static_cast<std::size_t>(x.batch * rows * columns) * sizeof(float));
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;
   for (std::size_t at = 0; at < x.data.size(); at += sizeof(float)) {

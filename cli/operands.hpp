@@ -30,8 +30,8 @@ Result<Matrices> to_matrices(NpyArray array, const std::string& path, bool file_
 // Copies if the layout is not row-major yet.
 void make_row_major(Matrices& matrices);
 
-// Normally distributed numbers in fp32, drawn from the seed.
-Matrices random_matrices(std::int64_t rows, std::int64_t columns, Layout layout, std::uint64_t seed);
+// Normally distributed numbers in fp32, drawn from the seed. `batch` of 0: one matrix, and no batch.
+Matrices random_matrices(std::int64_t batch, std::int64_t rows, std::int64_t columns, Layout layout, std::uint64_t seed);
 
 // One element as a double, and back: rounded once, to nearest even. store_element() returns whether the value was too large: a
 // finite one becomes infinite, and with an FP8 type all become its largest finite number. Bytes are no elements: only the user knows their

@@ -108,6 +108,13 @@ void add_constant_flag(CLI::App& command, std::string& constant) {
       ->check(CLI::IsMember({"a", "b", "ab", "none"}));
 }
 
+void add_expected_rows_flag(CLI::App& command, std::int64_t& rows) {
+  command
+      .add_option("--expected-rows", rows,
+                  "Groups: about how many rows one has, for the planner (default: an equal share, or all there is room for)")
+      ->check(above_zero());
+}
+
 void add_scaling_flags(CLI::App& command, std::string& scaling_a, std::string& scaling_b, const char* more) {
   command.add_option("--scaling-a", scaling_a, fmt::format("FP8: what a scale of A is for: {}{}", kScalings, more));
   command.add_option("--scaling-b", scaling_b, "The same of B");
@@ -140,7 +147,15 @@ void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
   command.add_option("--m", flags.m, "Rows of A and D")->required(required);
   command.add_option("--n", flags.n, "Columns of B and D")->required(required);
   command.add_option("--k", flags.k, "Columns of A, rows of B")->required(required);
-  command.add_option("--batch", flags.batch, "Matrices in the batch")->capture_default_str();
+  command.add_option("--batch", flags.batch, "Matrices in the batch, or groups")->capture_default_str();
+  command
+      .add_option(
+          "--grouping", flags.grouping,
+          fmt::format("Whether --batch counts groups, whose sizes the device reads: {}. Ragged: --m rows in all; masked: room for --m "
+                      "rows in each",
+                      kGroupings))
+      ->capture_default_str();
+  add_expected_rows_flag(command, flags.expected_rows);
   command.add_option("--type", flags.type, fmt::format("Type of A and B: {}", kInputTypes))->capture_default_str();
   command.add_option("--out-type", flags.out_type,
                      fmt::format("Type of C, D and bias: {} (default: as A and B, with FP8 bf16)", kOutputTypes));
@@ -178,6 +193,10 @@ Result<GemmProblem> to_problem(const ProblemFlags& flags) {
   problem.alignment_b_bytes = flags.alignment_b;
   problem.alignment_d_bytes = flags.alignment_d;
   if (Status s = read_scale_flags(flags.scales, problem); !s) return s.error();
+  if (Status s = choose_into(problem.grouping, "--grouping", flags.grouping, &parse_grouping, kGroupings); !s) return s.error();
+  problem.expected_rows = flags.expected_rows;
+  if (problem.grouping == Grouping::none && flags.expected_rows != 0)
+    return Error{ErrorCode::invalid_argument, "--expected-rows is about groups; pass --grouping ragged or masked, or leave it out"};
   problem.constant_a = flags.constant.find('a') == 0;
   problem.constant_b = flags.constant == "b" || flags.constant == "ab";
   const Result<Bias> bias = choose("--bias", flags.bias, &parse_bias, kBiases);

@@ -51,11 +51,15 @@ struct ProblemFlags {
   std::int64_t lda = kPacked, ldb = kPacked, ldc = kPacked, ldd = kPacked;
   int alignment_a = 16, alignment_b = 16, alignment_d = 16;
   std::string constant = "none";
+  std::string grouping = "none";
+  std::int64_t expected_rows = 0;
   ScaleFlags scales;
   EpilogueFlags epilogue;
 };
 // --constant: "a", "b", "ab" or "none".
 void add_constant_flag(CLI::App& command, std::string& constant);
+// --expected-rows, which `gemm` has as well.
+void add_expected_rows_flag(CLI::App& command, std::int64_t& rows);
 // --scaling-a and --scaling-b, which `gemm` has as well.
 void add_scaling_flags(CLI::App& command, std::string& scaling_a, std::string& scaling_b, const char* more);
 // `required`: whether --m, --n and --k must be there (not when the problem may come from a file).

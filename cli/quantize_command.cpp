@@ -53,7 +53,7 @@ Result<Matrices> read_or_draw(const QuantizeFlags& flags, const std::string& pat
   if (flags.m <= 0 || flags.k <= 0) return wrong("there is nothing to quantise; pass X.npy, or --m and --k for random numbers");
   if (static_cast<double>(flags.m) * static_cast<double>(flags.k) > kMostElements)
     return wrong("--m and --k make more than 1e10 random numbers; pass smaller ones");
-  return random_matrices(flags.m, flags.k, Layout::row_major, seed);
+  return random_matrices(0, flags.m, flags.k, Layout::row_major, seed);
 }
 
 // What a file holds is quantised as it is, where a kernel reads it.

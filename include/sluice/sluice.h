@@ -58,6 +58,10 @@ enum sluice_scaling {
   SLUICE_PER_VECTOR_128 = 3,
   SLUICE_PER_BLOCK_128 = 4
 };
+/* How the matrices of a problem's batch differ: not at all; or they are groups, whose sizes the device reads from sluice_arguments.groups.
+ * Ragged: the rows of all groups lie one after another in A and D (and C), group g has rows [groups[g], groups[g + 1]), and batch + 1
+ * ascending numbers say so. Masked: of the m rows of each matrix the first groups[g] count. sluice/grouping.hpp says more. */
+enum sluice_grouping { SLUICE_NO_GROUPS = 0, SLUICE_RAGGED_GROUPS = 1, SLUICE_MASKED_GROUPS = 2 };
 /* In the options, 0 leaves the choice to the planner. */
 enum sluice_schedule { SLUICE_ANY_SCHEDULE = 0, SLUICE_COOPERATIVE = 1, SLUICE_PINGPONG = 2 };
 enum sluice_scheduler {
@@ -131,6 +135,9 @@ typedef struct sluice_problem {
   int32_t reserved2; /* 0 */
   int64_t ld_scale_a, ld_scale_b;
   int64_t batch_stride_scale_a, batch_stride_scale_b;
+  int64_t expected_rows; /* of a group, about: for the planner alone. 0 (default): m / batch if ragged, m if masked */
+  int32_t grouping;      /* enum sluice_grouping, default SLUICE_NO_GROUPS. Ragged: m is the number of rows of A and D, of all groups */
+  int32_t reserved3;     /* 0 */
 } sluice_problem;
 
 /* A GPU as data. Get one from sluice_device_find(), sluice_device_current() or sluice_device_from_json(), and change what is different. */
@@ -193,6 +200,7 @@ typedef struct sluice_arguments {
   const void* bias;     /* m or n values, needed when the problem has one */
   const float* scale_a; /* needed when the problem has scales */
   const float* scale_b;
+  const int32_t* groups; /* needed when the problem is grouped: batch numbers, or batch + 1 if ragged */
 } sluice_arguments;
 
 /* FP8 numbers with scales from m rows of k contiguous elements, which are the rows of A or the columns of B of a product. In each block

@@ -136,7 +136,8 @@ Result<GemmArguments> read_arguments(const sluice_arguments* given) {
                        .d = whole->d,
                        .bias = whole->bias,
                        .scale_a = whole->scale_a,
-                       .scale_b = whole->scale_b};
+                       .scale_b = whole->scale_b,
+                       .groups = whole->groups};
 }
 
 // Runs one of the ways to quantise: quantise(problem, pointers).

@@ -6,17 +6,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace sluice {
 namespace {
 
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
-              (sizeof(sluice_problem) == 216 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
-               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 64 && sizeof(sluice_emulator_options) == 32 &&
+              (sizeof(sluice_problem) == 232 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
+               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 72 && sizeof(sluice_emulator_options) == 32 &&
                sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40));
 static_assert(offsetof(sluice_problem, type_a) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
-              offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_device, l2_bytes) == 88);
+              offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_problem, expected_rows) == 216 &&
+              offsetof(sluice_device, l2_bytes) == 88);
 static_assert(SLUICE_PACKED == kPacked);
 
 constexpr bool same(int c, auto cpp) { return c == static_cast<int>(cpp); }
@@ -25,6 +27,8 @@ static_assert(same(SLUICE_BF16, DataType::bf16) && same(SLUICE_FP16, DataType::f
 static_assert(same(SLUICE_NO_SCALES, Scaling::none) && same(SLUICE_PER_TENSOR, Scaling::per_tensor) &&
               same(SLUICE_PER_VECTOR, Scaling::per_vector) && same(SLUICE_PER_VECTOR_128, Scaling::per_vector_128) &&
               same(SLUICE_PER_BLOCK_128, Scaling::per_block_128));
+static_assert(same(SLUICE_NO_GROUPS, Grouping::none) && same(SLUICE_RAGGED_GROUPS, Grouping::ragged) &&
+              same(SLUICE_MASKED_GROUPS, Grouping::masked));
 static_assert(same(SLUICE_ROW_MAJOR, Layout::row_major) && same(SLUICE_COLUMN_MAJOR, Layout::column_major));
 static_assert(same(SLUICE_ACTIVATION_NONE, Activation::none) && same(SLUICE_RELU, Activation::relu) &&
               same(SLUICE_GELU_TANH, Activation::gelu_tanh) && same(SLUICE_SILU, Activation::silu));
@@ -113,6 +117,7 @@ sluice_problem default_of(const sluice_problem*) {
   c.scale_layout_a = static_cast<std::int32_t>(p.scale_layout_a), c.scale_layout_b = static_cast<std::int32_t>(p.scale_layout_b);
   c.ld_scale_a = p.ld_scale_a, c.ld_scale_b = p.ld_scale_b;
   c.batch_stride_scale_a = p.batch_stride_scale_a, c.batch_stride_scale_b = p.batch_stride_scale_b;
+  c.grouping = static_cast<std::int32_t>(p.grouping), c.expected_rows = p.expected_rows;
   return c;
 }
 
@@ -120,10 +125,10 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   const Result<sluice_problem> whole = read_struct(given);
   if (!whole) return whole.error();
   const sluice_problem& c = *whole;
-  if (c.reserved != 0 || c.reserved2 != 0)
-    return Error{ErrorCode::invalid_argument, (c.reserved != 0 ? "reserved = " : "reserved2 = ") +
-                                                  std::to_string(c.reserved != 0 ? c.reserved : c.reserved2) +
-                                                  " of a sluice_problem must be 0; call sluice_problem_init"};
+  for (const auto& [field, value] : {std::pair{"reserved", c.reserved}, {"reserved2", c.reserved2}, {"reserved3", c.reserved3}})
+    if (value != 0)
+      return Error{ErrorCode::invalid_argument,
+                   std::string(field) + " = " + std::to_string(value) + " of a sluice_problem must be 0; call sluice_problem_init"};
   const bool knows_type_b = given.struct_size > offsetof(sluice_problem, type_b);  // older callers had one type for both
   GemmProblem p{.m = c.m, .n = c.n, .k = c.k, .batch = c.batch};
   Enumerators enums;
@@ -136,6 +141,7 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   enums.read("scaling_b", "sluice_scaling", c.scaling_b, SLUICE_PER_BLOCK_128, p.scaling_b);
   enums.read("scale_layout_a", "sluice_layout", c.scale_layout_a, SLUICE_COLUMN_MAJOR, p.scale_layout_a);
   enums.read("scale_layout_b", "sluice_layout", c.scale_layout_b, SLUICE_COLUMN_MAJOR, p.scale_layout_b);
+  enums.read("grouping", "sluice_grouping", c.grouping, SLUICE_MASKED_GROUPS, p.grouping);
   enums.read("bias", "sluice_bias", c.bias, SLUICE_BIAS_PER_COLUMN, p.epilogue.bias);
   enums.read("activation", "sluice_activation", c.activation, SLUICE_SILU, p.epilogue.activation);
   if (enums.error()) return *enums.error();
@@ -147,6 +153,7 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   p.constant_a = c.constant_a != 0, p.constant_b = c.constant_b != 0;
   p.ld_scale_a = c.ld_scale_a, p.ld_scale_b = c.ld_scale_b;
   p.batch_stride_scale_a = c.batch_stride_scale_a, p.batch_stride_scale_b = c.batch_stride_scale_b;
+  p.expected_rows = c.expected_rows;
   return p;
 }
 

@@ -13,12 +13,20 @@ std::string hexadecimal(std::uintptr_t value) {
   return "0x" + std::string(digits, std::to_chars(digits, digits + sizeof digits, value, 16).ptr);
 }
 
+struct Elements {
+  const char* name;
+  int bytes;
+
+  Elements(DataType type) : name(to_string(type)), bytes(size_bytes(type)) {}  // NOLINT(google-explicit-constructor): a type names them
+  Elements(const char* of, int size) : name(of), bytes(size) {}
+};
+
 struct Pointer {
   const char* name;
   const void* address;
   const char* promise;  // the field of GemmProblem that says how it is aligned
   int alignment_bytes;
-  DataType type;
+  Elements of;
   const char* needed_because;
   const char* way_out;
 };
@@ -33,11 +41,11 @@ Status check(const Pointer& pointer) {
   const auto aligned_to = static_cast<int>(address & (~address + 1));
   std::string message = std::string(pointer.name) + " = " + hexadecimal(address) + " is aligned to " + std::to_string(aligned_to) +
                         (aligned_to == 1 ? " byte" : " bytes") + ", the plan was made for " + std::to_string(pointer.alignment_bytes);
-  if (aligned_to >= size_bytes(pointer.type))
+  if (aligned_to >= pointer.of.bytes)
     message += std::string("; plan with ") + pointer.promise + " = " + std::to_string(aligned_to) + ", or align the pointer";
   else
-    message += std::string("; ") + to_string(pointer.type) + " elements cannot start there: align the pointer to at least " +
-               std::to_string(size_bytes(pointer.type)) + " bytes";
+    message += std::string("; ") + pointer.of.name + " elements cannot start there: align the pointer to at least " +
+               std::to_string(pointer.of.bytes) + " bytes";
   return Error{ErrorCode::misaligned, std::move(message)};
 }
 
@@ -80,7 +88,12 @@ Status check_arguments(const GemmProblem& p, const GemmArguments& arguments) {
       if (Status s = check_in_place(p); !s) return s;
   }
   if (p.grouping != Grouping::none)
-    if (Status s = check({"groups", arguments.groups, "groups", sizeof(std::int32_t), DataType::fp32, "the problem is grouped",
+    if (Status s = check({"groups",
+                          arguments.groups,
+                          "groups",
+                          sizeof(std::int32_t),
+                          {"int32", sizeof(std::int32_t)},
+                          "the problem is grouped",
                           "pass the groups' sizes, as Grouping says"});
         !s)
       return s;

@@ -44,6 +44,9 @@ Status check_plan(const Plan& plan) {
     return inconsistent(product(s.k_tiles, kernel.tile_k) + " elements of k-tiles do not cover k = " + std::to_string(p.k));
   if (!is_grouped(p) && s.groups != p.batch)
     return inconsistent("groups = " + std::to_string(s.groups) + ", but batch = " + std::to_string(p.batch));
+  if (is_grouped(p) && (s.groups != 1 || s.stream_k_regions != 1 || s.kind == SchedulerKind::one_tile_per_cta ||
+                        s.reduction != Reduction::workspace || (s.kind == SchedulerKind::split_k && s.claim == WorkClaim::fixed)))
+    return inconsistent("its schedule is none for groups, whose tiles only the device can count");
   const std::int32_t rows = s.tiles_m / s.cluster_m, columns = s.tiles_n / s.cluster_n;
   const double work_tiles = static_cast<double>(rows) * columns * s.groups;
   if (work_tiles > std::numeric_limits<std::int32_t>::max()) return inconsistent("more than 2^31 work tiles");

@@ -14,6 +14,7 @@
 #include "core/describe_scheduler.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "planner/as_batch.hpp"
 #include "planner/workers.hpp"
 
 namespace sluice {
@@ -35,11 +36,11 @@ double peak_tflop_per_s(const DeviceSpec& device, DataType type) {
 }
 
 Roofs roofs_of(const Plan& plan) {
-  const GemmProblem& p = plan.problem;
+  const GemmProblem p = as_batch(plan.problem);  // predicted times are those of the rows that groups are expected to have
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), batch = static_cast<double>(p.batch);
   const double k = p.epilogue.alpha == 0.0f ? 0.0 : static_cast<double>(p.k);
   const double batch_a = p.batch_stride_a == 0 ? 1 : batch, batch_b = p.batch_stride_b == 0 ? 1 : batch;
-  const double outputs = m * n * (p.epilogue.beta != 0.0f ? 2 : 1) * static_cast<double>(row_matrices(p));
+  const double outputs = m * n * (p.epilogue.beta != 0.0f ? 2 : 1) * batch;
   Roofs r;
   r.flops = flops(p);
   r.bytes = (m * k * batch_a + k * n * batch_b) * size_bytes(p.type_a) + outputs * size_bytes(p.type_d);
@@ -65,6 +66,10 @@ std::string engineering(double value, std::string_view unit) {
   return fmt::format("{:.3g} {}", value, unit);
 }
 
+std::string of_expected_rows(const GemmProblem& p) {
+  return is_grouped(p) ? fmt::format(" with {} rows in each group", as_batch(p).m) : "";
+}
+
 std::string header(const Plan& plan) {
   const GemmProblem& p = plan.problem;
   const DeviceSpec& d = plan.device;
@@ -79,8 +84,9 @@ std::string header(const Plan& plan) {
 
   const Roofs r = roofs_of(plan);
   const double ridge = peak * 1e3 / d.hbm_gb_per_s;
-  out += fmt::format("work     {}, {} if each operand moves once: {:.1f} FLOP/B; the device turns from memory to matrix at {:.0f}\n",
-                     engineering(r.flops, "FLOP"), engineering(r.bytes, "B"), r.bytes > 0 ? r.flops / r.bytes : 0.0, ridge);
+  out += fmt::format("work     {}{}, {} if each operand moves once: {:.1f} FLOP/B; the device turns from memory to matrix at {:.0f}\n",
+                     engineering(r.flops, "FLOP"), of_expected_rows(p), engineering(r.bytes, "B"), r.bytes > 0 ? r.flops / r.bytes : 0.0,
+                     ridge);
   const PredictedTime& t = plan.predicted;
   const std::array<std::pair<const char*, double>, 3> roofs{{{"FLOP", r.matrix_us}, {"HBM", r.hbm_us}, {"L2", t.l2_us}}};
   const auto lowest = std::max_element(roofs.begin(), roofs.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -93,15 +99,15 @@ std::string chosen_lines(const Plan& plan) {
   if (is_empty(plan.problem)) return "chosen   nothing to compute: no kernel is launched\n";
   const PredictedTime& t = plan.predicted;
   std::string out = fmt::format("chosen   {}, {}\n", name(plan.kernel), describe(plan.scheduler));
-  out += fmt::format("         {} x {} tiles of {} x {}", plan.scheduler.tiles_m, plan.scheduler.tiles_n, plan.kernel.tile_m,
-                     plan.kernel.tile_n);
+  out += fmt::format("         {}{} x {} tiles of {} x {}", is_grouped(plan.problem) ? "at most " : "", plan.scheduler.tiles_m,
+                     plan.scheduler.tiles_n, plan.kernel.tile_m, plan.kernel.tile_n);
   if (plan.scheduler.groups != 1) out += fmt::format(" in each of {} matrices", plan.scheduler.groups);
   out += fmt::format(", {} k-tiles of {}; {} CTAs of {} threads, {} stages, {} bytes of shared memory\n", plan.scheduler.k_tiles,
                      plan.kernel.tile_k, plan.grid_ctas, threads_per_cta(plan.kernel), shared_memory_layout(plan.kernel).stages,
                      plan.shared_memory_bytes);
   const Roofs r = roofs_of(plan);
-  out +=
-      fmt::format("         predicted {:.2f} us, {}", t.total_us, engineering(t.total_us > 0 ? r.flops / t.total_us * 1e6 : 0, "FLOP/s"));
+  out += fmt::format("         predicted {:.2f} us{}, {}", t.total_us, of_expected_rows(plan.problem),
+                     engineering(t.total_us > 0 ? r.flops / t.total_us * 1e6 : 0, "FLOP/s"));
   if (t.total_us > 0) out += fmt::format(", {:.0f}% of the binding roof", percent(std::max({r.matrix_us, r.hbm_us}) / t.total_us));
   out += plan.workspace_bytes == 0 ? "; no workspace\n" : fmt::format("; workspace {} bytes\n", plan.workspace_bytes);
   return out;

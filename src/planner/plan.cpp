@@ -12,6 +12,7 @@
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/tile_parts.hpp"
+#include "planner/as_batch.hpp"
 #include "planner/calibration/kernel_factor.hpp"
 #include "planner/cost_model.hpp"
 #include "planner/workers.hpp"
@@ -55,18 +56,6 @@ Shape tile_shape(const GemmProblem& p, const KernelConfig& kernel) {
   const std::int64_t tiles_m = ceil_div(p.m, rows) * kernel.cluster_m;
   if (p.grouping == Grouping::masked) return {tiles_m * p.batch, tiles_n, 1};
   return {tiles_m, tiles_n, p.batch};
-}
-
-// What groups are taken for until their sizes are known: a batch of products of the rows that are expected.
-GemmProblem as_batch(GemmProblem p) {
-  if (!is_grouped(p)) return p;
-  const bool ragged = p.grouping == Grouping::ragged;
-  if (p.expected_rows > 0)
-    p.m = std::min(p.expected_rows, p.m);
-  else if (ragged)
-    p.m = ceil_div(p.m, p.batch);
-  p.grouping = Grouping::none;
-  return p;
 }
 
 constexpr std::int64_t kMostTiles = kMostItems;
@@ -270,6 +259,9 @@ Status check_options(const PlanOptions& options, bool grouped) {
   if (grouped && options.reduction && *options.reduction != Reduction::workspace)
     return wrong(std::string("reduction = ") + to_string(*options.reduction) +
                  " needs a CTA for each piece, and only the device knows how many groups have; their pieces meet in the workspace");
+  if (grouped && options.stream_k_regions > 1)
+    return wrong("stream_k_regions = " + std::to_string(options.stream_k_regions) +
+                 " must divide the tiles, and only the device knows how many groups have; leave regions free");
   if (grouped && is(SchedulerKind::split_k) && options.claim == WorkClaim::fixed)
     return wrong("pieces of groups' tiles dealt out in fixed turn could wait for one that has not started; claim by ticket");
   return Nothing{};

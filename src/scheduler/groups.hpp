@@ -31,9 +31,10 @@ SLUICE_HOST_DEVICE constexpr std::int32_t cluster_rows_of(const GroupRows& rows,
   return (rows.count + rows_per_cluster - 1) / rows_per_cluster;
 }
 
-// A plan's schedule for groups that have so many rows of cluster tiles together.
+// A plan's schedule for groups that have so many rows of cluster tiles together. Sizes that are none (ragged ones that do not ascend) may
+// come to more than the plan has room for in the workspace: what is beyond is left out.
 SLUICE_HOST_DEVICE constexpr SchedulerParams with_cluster_rows(SchedulerParams p, std::int32_t cluster_rows) {
-  p.tiles_m = cluster_rows * p.cluster_m;
+  if (cluster_rows * p.cluster_m < p.tiles_m) p.tiles_m = cluster_rows * p.cluster_m;
   const bool cuts = p.kind == SchedulerKind::stream_k || p.kind == SchedulerKind::hybrid;
   if (cuts && p.k_tiles > 0) p.stream_k_tiles = tiles_to_cut(p.kind, cluster_tiles(p), p.stream_k_ranges);
   return p;

@@ -5,40 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sluice/sluice.h"
-
-static int failures = 0;
-
-static void check(int holds, const char* what, int line) {
-  if (holds) return;
-  ++failures;
-  fprintf(stderr, "line %d: %s does not hold; last error: %s\n", line, what, sluice_last_error());
-}
-#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
-
-/* The status, and a piece of text that the message must hold. */
-static void check_refused(sluice_status got, sluice_status expected, const char* piece, int line) {
-  if (got == expected && strstr(sluice_last_error(), piece) != NULL) return;
-  ++failures;
-  fprintf(stderr, "line %d: status %d, expected %d with '%s' in: %s\n", line, (int)got, (int)expected, piece, sluice_last_error());
-}
-#define CHECK_REFUSED(call, expected, piece) check_refused(call, expected, piece, __LINE__)
-
-static sluice_problem make_problem(int64_t m, int64_t n, int64_t k) {
-  sluice_problem problem;
-  CHECK(sluice_problem_init(&problem, sizeof problem) == SLUICE_OK);
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  return problem;
-}
-
-static sluice_device make_device(const char* name) {
-  sluice_device device;
-  CHECK(sluice_device_init(&device, sizeof device) == SLUICE_OK);
-  CHECK(sluice_device_find(name, &device) == SLUICE_OK);
-  return device;
-}
+#include "checks.h"
 
 static sluice_plan* make_plan(int64_t m, int64_t n, int64_t k) {
   const sluice_problem problem = make_problem(m, n, k);
@@ -183,6 +150,16 @@ static void test_bad_problems(void) {
   problem = make_problem(8, 8, 8);
   problem.reserved2 = 7;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "reserved2 = 7");
+  problem = make_problem(8, 8, 8);
+  problem.reserved3 = -1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "reserved3 = -1");
+  problem = make_problem(8, 8, 8);
+  problem.grouping = SLUICE_MASKED_GROUPS + 1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT,
+                "grouping = 3 is no value of enum sluice_grouping");
+  problem.grouping = SLUICE_RAGGED_GROUPS;
+  problem.expected_rows = -1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "expected_rows = -1");
   problem = make_problem(8, 8, 16);
   problem.type_a = problem.type_b = SLUICE_E4M3;
   problem.scaling_b = SLUICE_PER_BLOCK_128 + 1;
@@ -379,13 +356,6 @@ static void test_plan_queries(void) {
   sluice_plan_destroy(plan);
 }
 
-/* bf16 is the upper half of a float; small integers are exact in it. */
-static uint16_t bf16(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return (uint16_t)(bits >> 16);
-}
-
 static void on_progress(double done, void* user) {
   double* furthest = user;
   if (done > *furthest) *furthest = done;
@@ -394,9 +364,6 @@ static void on_progress(double done, void* user) {
 enum { kM = 100, kN = 72, kK = 40 };
 static uint16_t a[kM * kK], b[kK * kN];
 static float d[kM * kN];
-
-static float value_a(int row, int k) { return (float)((row * 7 + k * 3) % 9 - 4); }
-static float value_b(int k, int column) { return (float)((k * 5 + column * 2) % 7 - 3); }
 
 /* D is 2 A B; and it becomes NaN, so that the next run starts from nothing. */
 static int wrong_elements(void) {

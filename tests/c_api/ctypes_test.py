@@ -25,7 +25,7 @@ def structures(header):
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \w+;", text, flags=re.S):
         fields = []
         for declaration in filter(None, (line.strip() for line in body.split(";"))):
-            pointer = re.fullmatch(r"(const )?(char|void|float)\*\s*(\w+)", declaration)
+            pointer = re.fullmatch(r"(const )?(char|void|float|int32_t)\*\s*(\w+)", declaration)
             array = re.fullmatch(r"char (\w+)\[(\d+)\]", declaration)
             if pointer:
                 fields.append((pointer.group(3), ctypes.c_char_p if pointer.group(2) == "char" else ctypes.c_void_p))
@@ -89,7 +89,8 @@ class CInterface(unittest.TestCase):
         self.assertEqual((problem.batch, problem.lda, problem.batch_stride_d, problem.alpha, problem.beta), (1, -1, -1, 1.0, 0.0))
         self.assertEqual((problem.type_a, problem.type_b, problem.layout_a, problem.layout_b, problem.alignment_d_bytes), (0, 0, 0, 1, 16))
         self.assertEqual((problem.scaling_a, problem.scale_layout_b, problem.ld_scale_a, problem.batch_stride_scale_b), (0, 0, -1, -1))
-        self.assertEqual((ctypes.sizeof(problem), ctypes.sizeof(initialised("sluice_arguments"))), (216, 64))
+        self.assertEqual((ctypes.sizeof(problem), ctypes.sizeof(initialised("sluice_arguments"))), (232, 72))
+        self.assertEqual((problem.grouping, problem.expected_rows, initialised("sluice_arguments").groups), (0, 0, None))
 
     def test_a_product(self):
         m, n, k = 33, 17, 50
@@ -161,6 +162,40 @@ class CInterface(unittest.TestCase):
         self.assertEqual(LIBRARY.sluice_run_on_cpu(plan, ctypes.byref(arguments), 0, None, None), 0, last_error())
         expected = [sum(a[i][p] * scale_a[p // 128 * m + i] * b[p][j] * 0.5 for p in range(k)) for i in range(m) for j in range(n)]
         self.assertEqual(list(d_memory), expected)
+        LIBRARY.sluice_plan_destroy(plan)
+
+    def test_ragged_groups(self):
+        sizes, n, k = (3, 0, 9, 1), 8, 24
+        m = sum(sizes) + 2  # one row of no group before all others and one behind
+        offsets = [1]
+        for size in sizes:
+            offsets.append(offsets[-1] + size)
+        problem = initialised("sluice_problem")
+        problem.m, problem.n, problem.k, problem.batch = m, n, k, len(sizes)
+        problem.grouping, problem.type_d = 1, 2  # ragged, fp32
+        problem.alignment_a_bytes = problem.alignment_b_bytes = 2
+        problem.alignment_d_bytes = 4
+        a = [[(i * 3 + p) % 5 - 2 for p in range(k)] for i in range(m)]
+        b = [[[(g + p * 2 + j) % 7 - 3 for j in range(n)] for p in range(k)] for g in range(len(sizes))]
+        a_memory = (ctypes.c_uint16 * (m * k))(*[bf16(a[i][p]) for i in range(m) for p in range(k)])
+        b_memory = (ctypes.c_uint16 * (len(sizes) * k * n))(*[bf16(x[p][j]) for x in b for j in range(n) for p in range(k)])
+        groups = (ctypes.c_int32 * len(offsets))(*offsets)
+        status, plan = create(problem)
+        self.assertEqual(status, 0, last_error())
+        arguments = initialised("sluice_arguments")
+        arguments.a, arguments.b, arguments.groups = (ctypes.addressof(x) for x in (a_memory, b_memory, groups))
+        expected = [-77.0] * (m * n)  # what nobody writes
+        for g, (begin, end) in enumerate(zip(offsets, offsets[1:])):
+            for i in range(begin, end):
+                expected[i * n:(i + 1) * n] = [sum(a[i][p] * b[g][p][j] for p in range(k)) for j in range(n)]
+        runs = [lambda: LIBRARY.sluice_run_on_cpu(plan, ctypes.byref(arguments), 0, None, None)]
+        if LIBRARY.sluice_built_with_emulator():
+            runs.append(lambda: LIBRARY.sluice_run_on_emulator(plan, ctypes.byref(arguments), None, None, None))
+        for run in runs:
+            d_memory = (ctypes.c_float * (m * n))(*[-77.0] * (m * n))
+            arguments.d = ctypes.addressof(d_memory)
+            self.assertEqual(run(), 0, last_error())
+            self.assertEqual(list(d_memory), expected)
         LIBRARY.sluice_plan_destroy(plan)
 
     def test_automatic_backend(self):

@@ -90,6 +90,12 @@ class UsageTest(SluiceTest):
         for flag in (("--suite", "llm"), ("--shape", "1x"), ("--m-min", 2), ("--constant-b",)):
             self.refuse("bench", "--chain", "all", *flag, says=("--chain", flag[0]))
 
+    def test_bench_refuses_what_says_nothing_about_groups(self):
+        self.refuse("bench", "--grouped", "nonesuch", says=("--grouped 'nonesuch'", "all"))
+        about_suites = (("--suite", "llm"), ("--seed", 3), ("--type", "e4m3"), ("--shape", "1x"), ("--m-min", 2), ("--m-max", 9), ("--constant-b",))
+        for flag in (*about_suites, ("--chain", "all")):
+            self.refuse("bench", "--grouped", "all", *flag, says=("--grouped", flag[0]))
+
     def test_tune_refuses_what_it_cannot_do(self):
         self.refuse("tune", "-o", "plans.json", says="--shapes")
         self.refuse("tune", "--shapes", "llm", says="--output")

@@ -64,6 +64,10 @@ TEST(PlanCache, EveryFieldCounts) {
   vary([](GemmProblem& p) { p.epilogue.beta = 1; });
   vary([](GemmProblem& p) { p.epilogue.bias = Bias::per_row; });
   vary([](GemmProblem& p) { p.epilogue.activation = Activation::relu; });
+  vary([](GemmProblem& p) { p.grouping = Grouping::ragged; });
+  vary([](GemmProblem& p) { p.grouping = Grouping::ragged, p.expected_rows = 100; });
+  vary([](GemmProblem& p) { p.grouping = Grouping::masked; });
+  vary([](GemmProblem& p) { p.grouping = Grouping::masked, p.expected_rows = 100; });
   base.type_a = base.type_b = DataType::e4m3;
   base.scaling_a = base.scaling_b = Scaling::per_vector_128;
   vary([](GemmProblem&) {});

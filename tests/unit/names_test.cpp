@@ -31,6 +31,7 @@ void expect_round_trip(int count, Parse parse) {
 
 TEST(Names, ReadBack) {
   expect_round_trip<DataType>(5, parse_data_type);
+  expect_round_trip<Grouping>(3, parse_grouping);
   expect_round_trip<Scaling>(5, parse_scaling);
   expect_round_trip<Layout>(2, parse_layout);
   expect_round_trip<Activation>(4, parse_activation);
@@ -43,7 +44,7 @@ TEST(Names, ReadBack) {
   expect_round_trip<KernelSchedule>(2, parse_kernel_schedule);
   expect_round_trip<OperandOrder>(2, parse_operand_order);
   expect_round_trip<LoadPath>(2, parse_load_path);
-  expect_round_trip<CandidateVerdict>(8, parse_verdict);
+  expect_round_trip<CandidateVerdict>(9, parse_verdict);
 }
 
 TEST(Names, ErrorCodes) {

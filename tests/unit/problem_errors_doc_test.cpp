@@ -13,6 +13,7 @@
 #include "sluice/plan_cache.hpp"
 #include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
+#include "sluice/simulate.hpp"
 
 #include "core/check_arguments.hpp"
 #include "core/check_quantize.hpp"
@@ -47,6 +48,18 @@ Error device_error(Change change) {
 }
 
 Error options_error(const PlanOptions& options) { return plan({.m = 4096, .n = 4096, .k = 4096}, h200(), options).error(); }
+
+template <class Change>
+Error grouped_error(Change change, const PlanOptions& options = {}) {
+  GemmProblem p{.m = 4096, .n = 4096, .k = 4096, .batch = 8, .type_a = DataType::e4m3, .type_b = DataType::e4m3};
+  p.grouping = Grouping::ragged;
+  change(p);
+  const Result<Plan> made = plan(p, h200(), options);
+  return made ? Error{ErrorCode::internal, "accepted"} : made.error();
+}
+Error grouped_options_error(const PlanOptions& options) {
+  return grouped_error([](GemmProblem&) {}, options);
+}
 
 // A small plan's JSON with one piece of its text replaced.
 Error json_error(const std::string& from, const std::string& to) {
@@ -158,6 +171,17 @@ std::vector<Error> library_errors() {
             .splits = 8,
             .kernel_name = "bf16_rc_coop_128x128x64_c1x1"})
           .error(),
+      grouped_error([](GemmProblem& p) {
+        p.type_a = p.type_b = DataType::bf16;
+        p.layout_a = Layout::column_major;
+      }),
+      grouped_error([](GemmProblem& p) { p.scaling_a = Scaling::per_block_128; }),
+      grouped_error([](GemmProblem& p) { p.expected_rows = -1; }),
+      grouped_options_error({.scheduler = SchedulerKind::one_tile_per_cta}),
+      grouped_options_error({.scheduler = SchedulerKind::split_k, .reduction = Reduction::cluster}),
+      grouped_options_error({.scheduler = SchedulerKind::stream_k, .stream_k_regions = 2}),
+      grouped_options_error({.scheduler = SchedulerKind::split_k, .claim = WorkClaim::fixed}),
+      simulate(*plan({.m = 4096, .n = 4096, .k = 4096, .batch = 8, .grouping = Grouping::ragged}, h200())).error(),
       device_error([](DeviceSpec& d) { d.name = "a100", d.compute_capability = 80; }),
       device_error([](DeviceSpec& d) { d.sm_count = 0; }),
       device_error([](DeviceSpec& d) { d.clusters_of_2 = 100; }),
@@ -178,6 +202,7 @@ std::vector<Error> library_errors() {
       arguments_error([](GemmProblem&, GemmArguments& a) { a.b = reinterpret_cast<const void*>(std::uintptr_t{0x2008}); }),
       arguments_error([](GemmProblem& p, GemmArguments&) { p.ldc = 8192; }),
       arguments_error([](GemmProblem& p, GemmArguments&) { p.scaling_a = Scaling::per_tensor; }),
+      arguments_error([](GemmProblem& p, GemmArguments&) { p.grouping = Grouping::ragged; }),
       arguments_error([](GemmProblem& p, GemmArguments& a) {
         p.scaling_b = Scaling::per_tensor;
         a.scale_b = reinterpret_cast<const float*>(std::uintptr_t{0x3002});

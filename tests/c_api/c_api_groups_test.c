@@ -1,0 +1,87 @@
+/* Products of groups of rows through the C interface. */
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks.h"
+
+/* Three ragged groups, the middle one without rows, and a row of none before and behind them; then the same sizes, masked. */
+static void test_groups(void) {
+  enum { kGroups = 3, kRows = 20, kColumns = 24, kDepth = 40 };
+  static const int32_t offsets[kGroups + 1] = {1, 8, 8, 19}, counts[kGroups] = {7, 0, 30};
+  static uint16_t rows[kGroups * kRows * kDepth], weights[kGroups * kColumns * kDepth];
+  static float sums[kGroups * kRows * kColumns];
+  const sluice_device device = make_device("h10");
+  sluice_problem problem = make_problem(kRows, kColumns, kDepth);
+  sluice_plan *plan = NULL, *again = NULL;
+  sluice_arguments arguments;
+  char* text = NULL;
+  int grouping, g, i, j, k;
+  CHECK(problem.grouping == SLUICE_NO_GROUPS && problem.expected_rows == 0);
+  problem.batch = kGroups;
+  problem.type_d = SLUICE_FP32;
+  problem.alignment_a_bytes = problem.alignment_b_bytes = 2;
+  problem.alignment_d_bytes = 4;
+  problem.expected_rows = 7;
+  for (i = 0; i < kGroups * kRows; ++i)
+    for (k = 0; k < kDepth; ++k) rows[i * kDepth + k] = bf16(value_a(i, k));
+  for (i = 0; i < kGroups * kColumns; ++i) /* columns of B are contiguous */
+    for (k = 0; k < kDepth; ++k) weights[i * kDepth + k] = bf16(value_b(k, i));
+
+  for (grouping = SLUICE_RAGGED_GROUPS; grouping <= SLUICE_MASKED_GROUPS; ++grouping) {
+    const int ragged = grouping == SLUICE_RAGGED_GROUPS;
+    int wrong = 0, written = 0, expected = 0;
+    problem.grouping = grouping;
+    CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+    CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
+    CHECK(strstr(text, ragged ? "\"grouping\": \"ragged\"" : "\"grouping\": \"masked\"") != NULL);
+    CHECK(strstr(text, "\"expected_rows\": 7") != NULL);
+    CHECK(sluice_plan_from_json(text, &again) == SLUICE_OK);
+    sluice_string_free(text);
+
+    CHECK(sluice_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
+    arguments.a = rows;
+    arguments.b = weights;
+    arguments.d = sums;
+    CHECK_REFUSED(sluice_run_on_cpu(again, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "groups is null");
+    arguments.groups = ragged ? offsets : counts;
+    /* To an older library's caller the field does not exist. */
+    arguments.struct_size = offsetof(sluice_arguments, groups);
+    CHECK_REFUSED(sluice_run_on_cpu(again, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "groups is null");
+    arguments.struct_size = sizeof arguments;
+    for (i = 0; i < kGroups * kRows * kColumns; ++i) sums[i] = NAN;
+    CHECK(sluice_run_on_cpu(again, &arguments, 1, NULL, NULL) == SLUICE_OK);
+    for (g = 0; g < kGroups; ++g) {
+      const int first = ragged ? offsets[g] : g * kRows;
+      const int end = ragged ? offsets[g + 1] : first + (counts[g] < kRows ? counts[g] : kRows);
+      for (i = first; i < end; ++i)
+        for (j = 0; j < kColumns; ++j) {
+          float sum = 0;
+          for (k = 0; k < kDepth; ++k) sum += value_a(i, k) * value_b(k, g * kColumns + j);
+          if (sums[i * kColumns + j] != sum) ++wrong;
+          ++expected;
+        }
+    }
+    for (i = 0; i < kGroups * kRows * kColumns; ++i) written += !isnan(sums[i]);
+    CHECK(wrong == 0);
+    CHECK(written == expected);
+    sluice_plan_destroy(again);
+    sluice_plan_destroy(plan);
+  }
+  /* To a caller of 216 bytes a problem has no groups. */
+  problem.struct_size = offsetof(sluice_problem, expected_rows);
+  CHECK(problem.struct_size == 216);
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
+  CHECK(strstr(text, "grouping") == NULL);
+  sluice_string_free(text);
+  sluice_plan_destroy(plan);
+}
+
+int main(void) {
+  test_groups();
+  if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
+  return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
