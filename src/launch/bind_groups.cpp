@@ -9,16 +9,21 @@ namespace {
 
 // Rows of D from the first of one matrix to the first of the next: all of them are one matrix to the copy engine.
 std::int64_t batch_rows(const GemmProblem& p) { return is_grouped(p) ? p.batch_stride_d / p.ldd : 0; }
+// Of all matrices, from the first row to the last.
+std::int64_t spanned_rows(const GemmProblem& p) { return p.m + (row_matrices(p) - 1) * batch_rows(p); }
 
 }  // namespace
 
-bool can_clip_rows(const GemmProblem& p) { return !is_grouped(p) || p.batch_stride_d % p.ldd == 0; }
+bool can_clip_rows(const GemmProblem& p) {
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 30;  // coordinates are 32-bit, and a box goes beyond
+  return !is_grouped(p) || (p.batch_stride_d % p.ldd == 0 && spanned_rows(p) <= kMostRows);
+}
 
 GlobalTensor clipping_rows(const GemmProblem& p, GlobalTensor d, int box_rows) {
   d.data = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(d.data) -
                                          static_cast<std::uintptr_t>(box_rows * p.ldd * size_bytes(p.type_d)));
   d.outer = box_rows;
-  d.matrices = p.m + (row_matrices(p) - 1) * batch_rows(p) + box_rows;
+  d.matrices = spanned_rows(p) + box_rows;
   d.matrix_stride_elems = p.ldd;
   return d;
 }

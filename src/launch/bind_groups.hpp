@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-// Whether the copy engine can store D: from group to group it must be a whole number of rows.
+// Whether the copy engine can store D: from group to group it must be a whole number of rows, and not more than it can count.
 bool can_clip_rows(const GemmProblem& problem);
 
 // D for boxes that must end with their group (Grouping), wherever in a tile it ends. The second and the third direction both are rows, one

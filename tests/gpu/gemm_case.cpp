@@ -383,6 +383,7 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
     cases = small_cases(kernel);
     for (std::size_t i = 0; i < cases.size(); ++i)
       cases[i] = with_scales(std::move(cases[i]), kernel, kernel_index + static_cast<int>(i), block_scale_kinds());
+    add_grouped(cases, kernel, kernel_index, /*small=*/true);
     return cases;
   }
   add_edges(cases, kernel_index);
