@@ -19,11 +19,13 @@ KERNELS = {
     "constant": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace b"),
     "slices": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 1000 1 bf16 0 0 split-k fixed 8 separate none"),
     "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none"),
-    "fp8": ("cooperative, rows_of_a, tma, 128, 128, 128, 2, 1, 1", "e4m3_rc_coop_128x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
+    "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
 }
 
 PIPELINE = "kernel/pipeline.cuh"
 KERNEL = "kernel/gemm_kernel.cuh"
+DISPATCHER = "kernel/dispatcher.cuh"
+IDLE = "kernel/mainloop/idle_consumer.cuh"
 TMA = "kernel/mainloop/tma_producer.cuh"
 THREADS = "kernel/mainloop/thread_producer.cuh"
 CONSUMER = "kernel/mainloop/wgmma_consumer.cuh"
@@ -60,11 +62,11 @@ BUGS = [
         rf"producer warp 2 .*{at(SCALES)} (ends a phase of full\[\d+\] while|arrives once more than expected|.*no synchronisation lies between)"),
     Bug("scales_never_fetched", "fp8", SCALES, [("        p.copy(ring_.scales_p(at, block), inside);\n", "")],
         rf"consumer [01] .*{at(PROMOTION)} reads shared memory that nobody has written"),
-    Bug("scales_of_the_next_stage", "fp8", PROMOTION, [("    const arch::SharedAddress scales = ring_.scales_p(at, block)",
-         "    const arch::SharedAddress scales = ring_.scales_p(at, block) + scale_bytes(config)")],
+    Bug("scales_of_the_next_stage", "fp8", PROMOTION, 
+        [("ring_.scales_p(at, block) + words((first_block_", "ring_.scales_p(at, block) + scale_bytes(config) + words((first_block_")],
         rf"consumer [01] .*{at(PROMOTION)} reads (what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
     Bug("promoted_before_it_is_multiplied", "fp8", PROMOTION,
-        [("      if (left > 0) {\n        issue_next(odd, kOdd);\n        arch::wgmma_wait<1>();\n", "      if (left > 0) {\n        issue_next(odd, kOdd);\n")],
+        [("        arch::wgmma_wait<0>();\n        promote(sums, d, scales, at, unit);\n", "        promote(sums, d, scales, at, unit);\n")],
         r"consumer [01] .* uses an accumulator while wgmma still work on it: no wgmma_wait lies between"),
     Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring_.wait_empty(at);\n", "")],
         rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
@@ -175,7 +177,7 @@ BUGS = [
         rf"producer warp [01] .*{at(TMA)} reads [AB] before the kernel before it has finished \(wait_for_predecessor\)"),
     Bug("wrong_stride_in_a_descriptor", "plain", OPERAND, [("(tile, kBlockBytes, kEightRowsBytes)", "(tile, kBlockBytes, 2 * kEightRowsBytes)")],
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads|wrong result: "),
-    Bug("stores_rows_that_are_not_there", "elementwise", STORE, [("at.m + row >= params_.m || ", "")],
+    Bug("stores_rows_that_are_not_there", "elementwise", STORE, [("at.m + row >= at.row_end || ", "")],
         r"consumer 0 .*kernel/epilogue/(finish_)?elements\.cuh:\d+ (writes \d+ bytes of global memory outside every operand|writes into \w+, which is an input)"),
     Bug("staging_read_before_all_have_written", "elementwise", STORE,
         [("      arch::fence_shared_for_async();\n      sync_warpgroup();\n", "      arch::fence_shared_for_async();\n")],
@@ -210,7 +212,10 @@ BUGS = [
     Bug("passed_over_tiles_not_released", "pingpong", KERNEL,
         [("        at.advance(k_tiles);\n        work_.release(work_at);\n", "        at.advance(k_tiles);\n        work_at.advance();\n")],
         deadlock(rf"dispatcher warp 3 at [^\n]*{at(WORK)} waits for [^\n]*work empty\[\d\], in its phase 0 with \d of 10 arrivals")),
-    Bug("end_of_work_not_told", "plain", KERNEL, [("    work_.put(none, at);\n", "")],
+    Bug("lanes_pass_over_stages_by_themselves", "two_consumers", IDLE,
+        [("      arch::sync_warp();  // a lane that came late would miss the stage's next round; elsewhere wgmma brings them together\n", "")],
+        deadlock(rf"consumer 1 warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d\]")),
+    Bug("end_of_work_not_told", "plain", DISPATCHER, [("    work_.put_end(at);\n", "")],
         deadlock(rf"producer warp [01] at [^\n]*{at(WORK)} waits for [^\n]*work full\[\d\]",
                  rf"consumer 0 warp 4 at [^\n]*{at(WORK)} waits for [^\n]*work full\[\d\]")),
     Bug("ticket_slot_overwritten", "tickets", TICKETS,
@@ -225,7 +230,7 @@ BUGS = [
         deadlock(rf"CTA 1 dispatcher warp 3 at [^\n]*{at(TICKETS)} waits for [^\n]*ticket full\[0\], in its phase 0 with 1 of 1 arrivals and 16 bytes")),
     Bug("counter_not_cleared", "tickets", TICKETS, [("items + arch::clusters_in_grid() - 1)", "items + arch::clusters_in_grid())")],
         r"flag \d+ of the workspace is not cleared when the kernel ends"),
-    Bug("tickets_drawn_before_the_predecessor_has_finished", "ranges", KERNEL,
+    Bug("tickets_drawn_before_the_predecessor_has_finished", "ranges", DISPATCHER,
         [("      at.advance();\n    else\n      arch::wait_for_predecessor();\n", "      at.advance();\n")],
         rf"dispatcher warp 3 .*{at(TICKETS)} writes workspace before the kernel before it has finished \(wait_for_predecessor\)"),
     Bug("fetched_early_without_being_constant", "constant", TMA, [("return params_.constant;", "return true;")],

@@ -19,6 +19,7 @@ struct IdleConsumer {
     SLUICE_NO_UNROLL
     for (; k_tiles > 0; --k_tiles) {
       ring.wait_full(at);
+      arch::sync_warp();  // a lane that came late would miss the stage's next round; elsewhere wgmma brings them together
       ring.release(at);
       at.advance();
     }
