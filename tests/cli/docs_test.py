@@ -18,7 +18,7 @@ PAGES = ("cli.md", "explain.md", "simulate.md")
 # A block of a page, and in it a command with what it says, up to the next command.
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^\$ (?P<command>(?:for .*; do )?sluice (?:plan|explain|simulate|list) .*)\n(?P<said>(?:(?!\$ ).*\n)*)", re.MULTILINE)
-PICTURES_OF_OTHERS = {"way.svg", "wave.svg"}  # drawn by hand, and from measurements
+PICTURES_OF_OTHERS = {"way.svg", "wave.svg", "crossover.svg"}  # drawn by hand, and from measurements
 
 
 class Folder:

@@ -199,7 +199,8 @@ class QuantizeKernel {
     SLUICE_UNROLL
     for (int mask = 16; mask > 0; mask /= 2) value = arch::maximum(value, arch::shuffle_xor(value, mask));
     const arch::SharedAddress warps = arch::shared_address(arch::dynamic_shared_memory());
-    if (arch::lane() == 0) arch::store_shared(warps + 4 * arch::warp_in_cta(), value);
+    const int warp = arch::warp_in_cta();  // asked for by all lanes: one that asked alone would wait for the others
+    if (arch::lane() == 0) arch::store_shared(warps + 4 * warp, value);
     arch::sync_cta();
     float of_warp[1];  // each in some lane
     arch::load_shared(warps + 4 * (arch::lane() % kWarps), of_warp);
