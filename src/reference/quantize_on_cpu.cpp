@@ -24,7 +24,9 @@ float element(const void* base, DataType type, std::int64_t at) {
 float input(const QuantizeProblem& p, const QuantizeArguments& arguments, std::int64_t row, std::int64_t column) {
   const float x = element(arguments.x, p.type_x, row * p.ldx + column);
   if (p.input == QuantizeInput::plain) return x;
-  return x / (1.0f + std::exp(-x)) * element(arguments.y, p.type_x, row * p.ldy + column);
+  const float inverse = 1.0f / (1.0f + std::exp(-x));
+  const float silu = inverse < std::numeric_limits<float>::min() ? x * 0.0f : x * inverse;
+  return silu * element(arguments.y, p.type_x, row * p.ldy + column);
 }
 
 float scale_of(float largest, const QuantizeProblem& p) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "arch/emulated/arch.cuh"
 
@@ -22,7 +23,10 @@ SLUICE_DEVICE float from_lane(float value, int from, Location at = Location::cur
 }
 SLUICE_DEVICE std::uint32_t as_bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 SLUICE_DEVICE float maximum(float a, float b) { return std::fmax(a, b); }
-SLUICE_DEVICE float silu(float x) { return x / (1.0f + std::exp(-x)); }
+SLUICE_DEVICE float silu(float x) {
+  const float inverse = 1.0f / (1.0f + std::exp(-x));
+  return inverse < std::numeric_limits<float>::min() ? x * 0.0f : x * inverse;
+}
 
 namespace emulated {
 template <class Convert>
