@@ -6,6 +6,7 @@
 #include "sluice/problem.hpp"
 
 #include "core/host_device.hpp"
+#include "core/kernel_layout.hpp"
 
 namespace sluice {
 
@@ -15,6 +16,12 @@ constexpr bool is_grouped(const GemmProblem& p) { return p.grouping != Grouping:
 constexpr std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 // How many sizes the device holds.
 constexpr std::int64_t group_numbers(const GemmProblem& p) { return p.grouping == Grouping::ragged ? p.batch + 1 : p.batch; }
+
+// Whether a kernel can fetch rows of A in boxes of as many as a wgmma takes, so that boxes behind a group's end need not come at all.
+constexpr bool fetches_blocks_of_rows(const KernelConfig& c) {
+  return computes_groups(c) && !swapped(c) && c.load == LoadPath::tma && k_major_a(c) && c.tile_m > kWgmmaRows &&
+         c.tile_m / c.cluster_n % kWgmmaRows == 0;
+}
 
 // The rows of a group, among those of A and D.
 struct GroupRows {

@@ -12,13 +12,10 @@
 #include "kernel/epilogue/store_tile.cuh"
 #include "kernel/gemm_params.cuh"
 #include "kernel/grouped_dispatcher.cuh"
-#include "kernel/mainloop/idle_consumer.cuh"
-#include "kernel/mainloop/promoting_consumer.cuh"
 #include "kernel/mainloop/scale_producer.cuh"
-#include "kernel/mainloop/scaled_pipeline.cuh"
+#include "kernel/mainloop/short_tile.cuh"
 #include "kernel/mainloop/thread_producer.cuh"
 #include "kernel/mainloop/tma_producer.cuh"
-#include "kernel/mainloop/wgmma_consumer.cuh"
 #include "kernel/pipeline.cuh"
 #include "kernel/reduction/pieces.cuh"
 #include "kernel/tickets.cuh"
@@ -71,7 +68,7 @@ class GemmKernel {
   }
 
  private:
-  using Ring = std::conditional_t<promotes(config), ScaledPipeline<config>, Pipeline<config>>;
+  using Ring = typename Consumer<config>::Ring;
   using Work = WorkRing<config>;
   using Pieces = PiecesOfTiles<config>;
   static constexpr bool kInCluster = cluster_size(config) > 1;
@@ -173,13 +170,10 @@ class GemmKernel {
       const auto issued = [&] {
         if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
       };
-      if (IdleConsumer<config>::idles(ahead, first_block)) {
-        IdleConsumer<config>::pass_over(sums, ring_, at, k_tiles);
-      } else if constexpr (promotes(config)) {
-        PromotingConsumer<config>(params_.mainloop, ring_, first_block).multiply(sums, at, ahead, issued);
-      } else {
-        WgmmaConsumer<config>::multiply(sums, ring_, at, first_block, k_tiles, issued);
-      }
+      if (const ShortTile<config> rows(ahead, first_block); rows.all())
+        Consumer<config>(params_.mainloop, ring_, first_block).multiply(sums, at, k_tiles, issued);
+      else
+        rows.multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
       if constexpr (promotes(config)) ScaleSums<config>::apply(sums, params_.mainloop, tile, first_block);

@@ -27,6 +27,7 @@ struct OperandView {
   int tile_vectors;
   int sharers;      // CTAs of a cluster that load a slice each
   int other_tiles;  // how often each byte is fetched
+  bool by_blocks;
 };
 
 // A byte fetched by one tile only would push others' operands out of L2 for nothing.
@@ -37,7 +38,7 @@ arch::CachePolicy cache_policy(const OperandView& view) {
 LoadBoxes boxes_of(const Plan& plan, const OperandView& view) {
   const GemmProblem& p = plan.problem;
   return load_boxes(view.k_major, view.vectors, view.tile_vectors, view.sharers, plan.kernel.tile_k, kSwizzleBytes / size_bytes(p.type_a),
-                    p.k, view.matrices);
+                    p.k, view.matrices, view.by_blocks);
 }
 
 // What a stage receives of an operand.
@@ -53,6 +54,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.leading_elems = view.leading_elems;
   params.batch_stride_elems = view.batch_stride_elems;
   params.vectors = static_cast<std::int32_t>(view.vectors);
+  params.by_blocks = view.by_blocks;
   params.constant = view.constant;
   params.stage_bytes = loaded_bytes(plan, view);
   params.batch_step = view.matrices == 1 || view.batch_stride_elems == 0 ? 0 : 1;
@@ -96,7 +98,8 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .batch_stride_elems = p.batch_stride_a,
                       .tile_vectors = kernel.tile_m,
                       .sharers = kernel.cluster_n,
-                      .other_tiles = plan.scheduler.tiles_n};
+                      .other_tiles = plan.scheduler.tiles_n,
+                      .by_blocks = is_grouped(p) && fetches_blocks_of_rows(kernel)};
   const OperandView b{.name = "B",
                       .data = arguments.b,
                       .k_major = k_major_b(kernel),
@@ -107,7 +110,8 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .batch_stride_elems = p.batch_stride_b,
                       .tile_vectors = kernel.tile_n,
                       .sharers = kernel.cluster_m,
-                      .other_tiles = plan.scheduler.tiles_m};
+                      .other_tiles = plan.scheduler.tiles_m,
+                      .by_blocks = false};
   params.k = static_cast<std::int32_t>(p.k);
   if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s) return s;
   if (Status s = fill_operand(plan, swap ? a : b, encode, params.q); !s) return s;

@@ -20,8 +20,9 @@ bool can_clip_rows(const GemmProblem& p) {
 }
 
 GlobalTensor clipping_rows(const GemmProblem& p, GlobalTensor d, int box_rows) {
-  d.data = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(d.data) -
-                                         static_cast<std::uintptr_t>(box_rows * p.ldd * size_bytes(p.type_d)));
+  const auto above = static_cast<std::uintptr_t>(box_rows * p.ldd * size_bytes(p.type_d));
+  // An address before D's first byte: a number, for a pointer into D can't be moved there. NOLINTNEXTLINE(performance-no-int-to-ptr)
+  d.data = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(d.data) - above);
   d.outer = box_rows;
   d.matrices = spanned_rows(p) + box_rows;
   d.matrix_stride_elems = p.ldd;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "sluice/problem.hpp"
@@ -10,14 +11,17 @@
 
 namespace sluice {
 
-// A batch of products of as many rows as are expected of each group. Of a validated problem; any other is left as it is.
-inline GemmProblem as_batch(GemmProblem p) {
+// The rows that are expected of each group.
+inline std::int64_t expected_rows(const GemmProblem& p) {
+  if (p.expected_rows > 0) return std::min(p.expected_rows, p.m);
+  return p.grouping == Grouping::ragged ? (p.m + p.batch - 1) / p.batch : p.m;
+}
+
+// A batch of products of so many rows each. Of a validated problem; any other than of groups is left as it is.
+inline GemmProblem as_batch(GemmProblem p, std::int64_t rows) {
   if (!is_grouped(p) || is_empty(p)) return p;
   const bool ragged = p.grouping == Grouping::ragged;
-  if (p.expected_rows > 0)
-    p.m = std::min(p.expected_rows, p.m);
-  else if (ragged)
-    p.m = (p.m + p.batch - 1) / p.batch;
+  p.m = rows;
   if (ragged) {
     p.batch_stride_a = p.m * p.lda;
     p.batch_stride_c = p.m * p.ldc;
@@ -25,6 +29,19 @@ inline GemmProblem as_batch(GemmProblem p) {
   }
   p.grouping = Grouping::none;
   return p;
+}
+inline GemmProblem as_batch(const GemmProblem& p) { return as_batch(p, expected_rows(p)); }
+
+// Groups are never all as expected, and a choice that only fits those that are would be a bad one: a kernel is judged by what it takes in
+// the mean over these.
+struct LikelyRows {
+  std::int64_t rows;
+  double weight;
+};
+inline std::array<LikelyRows, 3> likely_rows(const GemmProblem& p) {
+  const std::int64_t rows = expected_rows(p), most = p.grouping == Grouping::masked ? p.m : 2 * rows;
+  const std::int64_t less = std::max<std::int64_t>(1, rows - rows / 4), more = std::min(rows + rows / 4, most);
+  return {{{less, 0.25}, {rows, 0.5}, {more, 0.25}}};
 }
 
 }  // namespace sluice

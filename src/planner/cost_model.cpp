@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/load_boxes.hpp"
 #include "core/occupancy.hpp"
@@ -46,7 +47,7 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   double clk = c.issue_clk_per_stage;
   const auto add = [&](bool k_major, std::int64_t vectors, int tile, int sharers) {
-    const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch);
+    const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch, false);
     const double outside = static_cast<double>(boxes.vectors) - std::min<double>(boxes.vectors, static_cast<double>(vectors));
     clk += (boxes.whole_tiles ? 1 : boxes.slabs) * c.issue_clk_per_box + outside * boxes.slabs * c.issue_clk_per_row_outside;
   };
@@ -54,12 +55,21 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
   add(k_major_b(kernel), p.n, kernel.tile_n, kernel.cluster_m);
   return clk;
 }
-TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles) {
+// Of the rows of a matrix's tiles, the share in blocks of 64 that have rows. CTAs of a cluster take as long as the first.
+double share_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
+  const std::int64_t cluster_rows = std::int64_t{kernel.tile_m} * kernel.cluster_m, whole = p.m / cluster_rows;
+  const std::int64_t rest = std::min<std::int64_t>(p.m % cluster_rows, kernel.tile_m), blocks = (rest + kWgmmaRows - 1) / kWgmmaRows;
+  const double rows = static_cast<double>(whole * kernel.tile_m + blocks * kWgmmaRows);
+  return rows / static_cast<double>((whole + (rest > 0 ? 1 : 0)) * kernel.tile_m);
+}
+TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles,
+                       double rows_share) {
   const double steps = k_tiles * kernel.tile_k * size_bytes(kernel.type_a) / kDepthBytes;
   TileCycles cycles;
-  cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, tile_q(kernel)) * c.matrix_cycles_factor;
+  cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, tile_q(kernel)) * c.matrix_cycles_factor * rows_share;
   cycles.compute = cycles.multiply + k_tiles * stage_overhead_clk(c, kernel);
-  const double bytes_clk = stage_bytes(kernel) / c.ingest_bytes_per_clk_per_sm;
+  const double absent_bytes = (1 - rows_share) * kernel.tile_m * kernel.tile_k * size_bytes(kernel.type_a);
+  const double bytes_clk = (stage_bytes(kernel) - absent_bytes) / c.ingest_bytes_per_clk_per_sm;
   cycles.ingest = k_tiles * overlap({bytes_clk, stage_issue_clk(c, p, kernel)}, c.overlap_exponent);
   return cycles;
 }
@@ -98,7 +108,7 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
 }  // namespace
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers,
-                      const Calibration& c, double factor) {
+                      const Calibration& c, double factor, bool of_groups) {
   const double clocks_per_us = device.clock_ghz * 1e3;
   const double cluster = cluster_size(kernel), tiles = cluster_tiles(s), k_tiles = s.k_tiles;
   const double places = cluster_places(device, kernel);
@@ -112,7 +122,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   t.useful_share = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.batch) /
                    (static_cast<double>(s.tiles_m) * kernel.tile_m * s.tiles_n * kernel.tile_n * s.groups);
 
-  const TileCycles tile = tile_cycles(c, p, device, kernel, k_tiles);
+  const double rows_share = of_groups && fetches_blocks_of_rows(kernel) ? share_with_rows(p, kernel) : 1;
+  const TileCycles tile = tile_cycles(c, p, device, kernel, k_tiles, rows_share);
   double sm_clk = rounds * overlap({tile.compute, tile.ingest}, c.overlap_exponent);
   if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
     sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
@@ -129,8 +140,9 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double input_bytes = (m * k + k * n) * batch * ab, output_bytes = m * n * batch * d * (1 + reads_c);
   t.hbm_us = factor * (input_bytes + output_bytes) / (device.hbm_gb_per_s * c.hbm_factor * 1e3);
   // Rows outside the matrix come from nowhere.
-  const double fetched = tiles * k_tiles * kernel.tile_k * ab *
-                         (std::min<double>(kernel.tile_m * kernel.cluster_m, m) + std::min<double>(kernel.tile_n * kernel.cluster_n, n));
+  const double fetched =
+      tiles * k_tiles * kernel.tile_k * ab *
+      (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share + std::min<double>(kernel.tile_n * kernel.cluster_n, n));
   t.l2_us = factor * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
 
   const double crowded = std::max(0.0, t.l2_us / std::max(t.matrix_us, 1e-9) - c.traffic_free_share);

@@ -67,7 +67,7 @@ std::string engineering(double value, std::string_view unit) {
 }
 
 std::string of_expected_rows(const GemmProblem& p) {
-  return is_grouped(p) ? fmt::format(" with {} rows in each group", as_batch(p).m) : "";
+  return is_grouped(p) ? fmt::format(" with about {} rows in each group", expected_rows(p)) : "";
 }
 
 std::string header(const Plan& plan) {

@@ -222,6 +222,23 @@ bool suits_groups(const SchedulerParams& s, const DeviceSpec& device, const Kern
   return s.kind != SchedulerKind::split_k && check_forced(s, device, kernel).ok();
 }
 
+// In the mean over what the sizes of groups may be.
+PredictedTime predict_for_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, SchedulerParams s,
+                                 const Calibration& calibration, double factor) {
+  constexpr double PredictedTime::*kParts[] = {&PredictedTime::launch_us,    &PredictedTime::matrix_us, &PredictedTime::hbm_us,
+                                               &PredictedTime::l2_us,        &PredictedTime::ramp_us,   &PredictedTime::exposed_epilogue_us,
+                                               &PredictedTime::reduction_us, &PredictedTime::total_us,  &PredictedTime::waves,
+                                               &PredictedTime::useful_share, &PredictedTime::busy_share};
+  PredictedTime mean;
+  for (const auto& [rows, weight] : likely_rows(p)) {
+    const GemmProblem batch = as_batch(p, rows);
+    s.tiles_m = static_cast<std::int32_t>(tile_shape(batch, kernel).tiles_m);
+    const PredictedTime t = predict(batch, device, kernel, s, worker_count(s, device, kernel), calibration, factor, true);
+    for (const auto part : kParts) mean.*part += weight * (t.*part);
+  }
+  return mean;
+}
+
 Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vector<Candidate>& candidates) {
   const auto any = [&](CandidateVerdict v) {
     return std::any_of(candidates.begin(), candidates.end(), [v](const Candidate& c) { return c.verdict == v; });
@@ -335,7 +352,9 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
     for (const SchedulerParams& schedule : schedules) {
       candidate.scheduler = own(schedule);
       if (is_grouped(p) && !options.scheduler && !suits_groups(candidate.scheduler, device, kernel)) continue;
-      candidate.predicted = predict(balanced, device, kernel, schedule, worker_count(schedule, device, kernel), calibration, factor);
+      candidate.predicted = is_grouped(p)
+                                ? predict_for_groups(p, device, kernel, schedule, calibration, factor)
+                                : predict(p, device, kernel, schedule, worker_count(schedule, device, kernel), calibration, factor);
       candidates.push_back(candidate);
     }
   }

@@ -1,7 +1,8 @@
 // Runs one kernel on the emulated machine over seeds, for planted_bugs_test.py: linked with the object of a changed kernel, which
 // stands in for the one in libsluice.a. Prints what is wrong with the first run that is, and ends with 1; or ends with 0.
 //
-//   mutant_driver KERNEL_NAME M N K BATCH TYPE_D BETA OFFSET SCHEDULER CLAIM SPLITS REDUCTION CONSTANT SEEDS
+//   mutant_driver KERNEL_NAME M N K BATCH TYPE_D BETA OFFSET SCHEDULER CLAIM SPLITS REDUCTION CONSTANT GROUPS SEEDS
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +12,7 @@
 
 int main(int argc, char** argv) {
   using namespace sluice;
-  if (argc != 15) return 2;
+  if (argc != 16) return 2;
   gpu_tests::GemmCase gemm_case{.what = "mutant"};
   gemm_case.problem.m = std::atoi(argv[2]);
   gemm_case.problem.n = std::atoi(argv[3]);
@@ -23,6 +24,11 @@ int main(int argc, char** argv) {
   const std::string_view constant = argv[13];
   gemm_case.problem.constant_a = constant == "a" || constant == "both";
   gemm_case.problem.constant_b = constant == "b" || constant == "both";
+  if (const std::string_view groups = argv[14]; groups != "none") {  // where each begins, and where the last ends
+    gemm_case.problem.grouping = Grouping::ragged;
+    for (std::size_t at = 0; at < groups.size(); at = std::min(groups.find(',', at), groups.size() - 1) + 1)
+      gemm_case.groups.push_back(std::atoi(groups.data() + at));
+  }
   gemm_case.exactness = bench::Exactness::exact;
   for (const KernelConfig& kernel : kernel_list()) {
     if (name(kernel) != argv[1]) continue;
@@ -39,7 +45,7 @@ int main(int argc, char** argv) {
     const Result<Plan> plan = sluice::plan(gpu_tests::problem_for(kernel, gemm_case), find_device("h10").value(), options);
     if (!plan) return std::printf("no plan: %s\n", plan.error().message.c_str()), 2;
     test::PlacedOperands operands(plan->problem, gemm_case, 1);
-    for (int seed = 0; seed < std::atoi(argv[14]); ++seed) {
+    for (int seed = 0; seed < std::atoi(argv[15]); ++seed) {
       constexpr std::array kAll = {Asynchrony::lazy, Asynchrony::mixed, Asynchrony::eager};
       operands.poison();
       const Status status =

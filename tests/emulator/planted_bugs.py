@@ -3,29 +3,30 @@ import dataclasses
 
 # What SLUICE_KERNEL gets in core/kernel_list.def, the kernel's name, and a problem that fills its ring several times over:
 # m, n, k, batch, type of D, beta, offset of D in elements, scheduler, claim, pieces of a tile (0: not split-K), how they meet, constant
-# operands (none, a, b or both).
+# operands (none, a, b or both), rows before which groups begin (none: no groups).
 KERNELS = {
-    "plain": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
-    "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1 data-parallel fixed 0 workspace none"),
-    "one_tile": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 200 1 bf16 0 0 one-tile-per-cta fixed 0 workspace none"),
-    "cluster": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
-    "four": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 2, 1", "bf16_rc_coop_64x64x128_c2x2_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
-    "pingpong": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 296 520 1 bf16 0 0 data-parallel fixed 0 workspace none"),
-    "threads": ("cooperative, columns_of_b, threads, 64, 64, 64, 1, 1, 1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign", "150 136 600 1 bf16 0 0 data-parallel fixed 0 workspace none"),
-    "two_consumers": ("cooperative, rows_of_a, tma, 128, 128, 64, 2, 1, 1", "bf16_rc_coop_128x128x64_c2x1", "300 264 520 1 fp32 0 0 data-parallel fixed 0 workspace none"),
-    "pieces": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "120 184 1000 1 bf16 0 0 split-k fixed 4 workspace none"),
-    "ranges": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 200 300 1 bf16 0 0 stream-k ticket 0 workspace none"),
-    "tickets": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 328 200 1 bf16 0 0 data-parallel ticket 0 workspace none"),
-    "constant": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace b"),
-    "slices": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 1000 1 bf16 0 0 split-k fixed 8 separate none"),
-    "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none"),
-    "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none"),
+    "plain": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1 data-parallel fixed 0 workspace none none"),
+    "one_tile": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 200 1 bf16 0 0 one-tile-per-cta fixed 0 workspace none none"),
+    "cluster": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "four": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 2, 1", "bf16_rc_coop_64x64x128_c2x2_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "pingpong": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 296 520 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "threads": ("cooperative, columns_of_b, threads, 64, 64, 64, 1, 1, 1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign", "150 136 600 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "two_consumers": ("cooperative, rows_of_a, tma, 128, 128, 64, 2, 1, 1", "bf16_rc_coop_128x128x64_c2x1", "300 264 520 1 fp32 0 0 data-parallel fixed 0 workspace none none"),
+    "pieces": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "120 184 1000 1 bf16 0 0 split-k fixed 4 workspace none none"),
+    "ranges": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 200 300 1 bf16 0 0 stream-k ticket 0 workspace none none"),
+    "tickets": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 328 200 1 bf16 0 0 data-parallel ticket 0 workspace none none"),
+    "constant": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace b none"),
+    "slices": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 1000 1 bf16 0 0 split-k fixed 8 separate none none"),
+    "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none none"),
+    "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
 }
 
 PIPELINE = "kernel/pipeline.cuh"
 KERNEL = "kernel/gemm_kernel.cuh"
 DISPATCHER = "kernel/dispatcher.cuh"
-IDLE = "kernel/mainloop/idle_consumer.cuh"
+SHORT = "kernel/mainloop/short_tile.cuh"
 TMA = "kernel/mainloop/tma_producer.cuh"
 THREADS = "kernel/mainloop/thread_producer.cuh"
 CONSUMER = "kernel/mainloop/wgmma_consumer.cuh"
@@ -71,13 +72,13 @@ BUGS = [
         r"|producer warp [01] .* starts a copy that overwrites what another is still reading)"),
     Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring_.wait_empty(at);\n", "")],
         rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
-    Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring.wait_full(at);\n", "")],
+    Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring_.wait_full(at);\n", "")],
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads (what a copy is still filling: no wait for its full barrier lies between"
         rf".*copy started by .*producer warp [01] at .*{at(TMA)}|shared memory that nobody has written)"),
-    Bug("too_few_bytes_expected", "plain", TMA, [("params_.stage_bytes);", "operand_bytes_p(config));")],
+    Bug("too_few_bytes_expected", "plain", TMA, [("boxes.stage_bytes);", "operand_bytes_p(config));")],
         rf"ends a phase of full\[\d+\] while \d+ more copies that it counts are under way: fewer bytes were expected than they bring|"
         rf"\d+ bytes more than were expected to full\[\d+\]|\d+ more bytes have come than were expected"),
-    Bug("too_many_bytes_expected", "plain", TMA, [("params_.stage_bytes);", "params_.stage_bytes + 16);")],
+    Bug("too_many_bytes_expected", "plain", TMA, [("boxes.stage_bytes);", "boxes.stage_bytes + 16);")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 2 of 2 arrivals and 32 bytes to come")),
     Bug("waits_for_the_wrong_phase", "plain", PIPELINE, [("at.parity ^ 1)", "at.parity)")],
         deadlock(rf"producer warp [01] at [^\n]*{at(PIPELINE)} waits for the end of a phase of parity 0 of empty\[0\], in its phase 0",
@@ -88,7 +89,7 @@ BUGS = [
         rf"dispatcher warp 3 .*{at(WORK)} overwrites what another is still reading: nobody has said that the reading is over.*read by .*{at(WORK)}|"
         r"waits for the end of a phase of parity [01] of (work )?(full|empty)\[0\]"),
     Bug("stage_released_while_it_is_read", "plain", CONSUMER,
-        [("      if (k_tile > 0) ring.release(previous);\n", "      ring.release(at);\n"), ("    if (k_tiles > 0) ring.release(previous);\n", "")],
+        [("      if (k_tile > 0) ring_.release(previous);\n", "      ring_.release(at);\n"), ("    if (k_tiles > 0) ring_.release(previous);\n", "")],
         rf"producer warp [01] .*{at(TMA)} starts a copy that overwrites what another is still reading.*wgmma by .*consumer 0 .*{at(CONSUMER)}|"
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads what a copy is still filling.*copy started by .*producer warp [01] at .*{at(TMA)}"),
     Bug("stage_released_in_the_same_turn", "pingpong", CONSUMER, [("      arch::wgmma_wait<1>();\n", "")],
@@ -130,7 +131,7 @@ BUGS = [
     Bug("one_k_tile_too_few_loaded", "plain", TMA, [("k_tile < tile.k_end;", "k_tile < tile.k_end - 1;")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[\d+\], in its phase \d+ with 0 of 2 arrivals",
                  r"at work tile \(m \d, n \d, group 0, k-tiles 0 to 8\)")),
-    Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block, k_tiles, issued)", "first_block, k_tiles - 1, issued)")],
+    Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block).multiply(sums, at, k_tiles, issued)", "first_block).multiply(sums, at, k_tiles - 1, issued)")],
         deadlock(rf"producer warp [01] at [^\n]*{at(PIPELINE)} waits for [^\n]* empty\[\d+\]") + r"|wrong result: .*outside the bound"),
     Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("k = k_tile * config.tile_k", "k = (k_tile ^ (operand == Operand::p)) * config.tile_k")],
         r"wrong result: "),
@@ -213,9 +214,14 @@ BUGS = [
     Bug("passed_over_tiles_not_released", "pingpong", KERNEL,
         [("        at.advance(k_tiles);\n        work_.release(work_at);\n", "        at.advance(k_tiles);\n        work_at.advance();\n")],
         deadlock(rf"dispatcher warp 3 at [^\n]*{at(WORK)} waits for [^\n]*work empty\[\d\], in its phase 0 with \d of 10 arrivals")),
-    Bug("lanes_pass_over_stages_by_themselves", "two_consumers", IDLE,
+    Bug("lanes_pass_over_stages_by_themselves", "two_consumers", SHORT,
         [("      arch::sync_warp();  // a lane that came late would miss the stage's next round; elsewhere wgmma brings them together\n", "")],
         deadlock(rf"consumer 1 warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d\]")),
+    Bug("rows_expected_that_were_left_out", "groups", SHORT, [("blocks_with_rows(tile, 0, kBlocks) * Tile", "kBlocks * Tile")],
+        deadlock(rf"consumer [01] warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d\], in its phase \d with 2 of 2 arrivals and \d+ bytes to come")),
+    Bug("rows_left_out_that_are_there", "groups", SHORT, [("(rows + kWgmmaRows - 1) / kWgmmaRows", "rows / kWgmmaRows")], r"wrong result: "),
+    Bug("turn_kept_with_an_empty_tile", "groups", SHORT, [("    pass_over(ring, at, k_tiles);\n    issued();\n", "    pass_over(ring, at, k_tiles);\n")],
+        deadlock(r"consumer [01] warp \d+ at [^\n]* waits for [^\n]*named barrier")),
     Bug("end_of_work_not_told", "plain", DISPATCHER, [("    work_.put_end(at);\n", "")],
         deadlock(rf"producer warp [01] at [^\n]*{at(WORK)} waits for [^\n]*work full\[\d\]",
                  rf"consumer 0 warp 4 at [^\n]*{at(WORK)} waits for [^\n]*work full\[\d\]")),

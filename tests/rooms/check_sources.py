@@ -16,8 +16,8 @@ WAY_STARTS = ("src/launch/cuda/run", "src/kernel/gemm_kernel")
 DETOURS = ("src/arch/emulated/", "src/arch/sm90/clocks", "src/arch/sm90/bulk_copies", "src/arch/sm90/cluster_memory", "src/arch/sm90/flags", "src/scheduler/split_k", "src/scheduler/stream_k",
            "src/scheduler/workspace", "src/kernel/reduction/", "src/kernel/tickets", "src/kernel/epilogue/finish_elements", "src/kernel/mainloop/thread_producer",
            "src/kernel/mainloop/promoting_consumer", "src/kernel/mainloop/scale_producer", "src/kernel/mainloop/scaled_pipeline", "src/kernel/epilogue/scale_sums",
-           "include/sluice/scaling", "include/sluice/grouping", "src/core/groups", "src/scheduler/groups", "src/kernel/group", "src/kernel/epilogue/clip_rows", "src/kernel/mainloop/idle_consumer", "src/arch/sm90/warp_collectives", "src/kernel/scale_params", "src/launch/bind_scales", "src/launch/bind_groups", "src/launch/check_pieces", "include/sluice/candidate", "include/sluice/kernel_list", "src/core/promotion", "src/core/scale_layout", "src/arch/sm90/word_copies", "src/arch/sm90/wgmma_fp8",
-           "src/core/kernel_list", "src/core/tile_parts", "src/arch/sm90/wgmma_registers")
+           "include/sluice/scaling", "include/sluice/grouping", "src/core/groups", "src/scheduler/groups", "src/kernel/group", "src/kernel/epilogue/clip_rows", "src/kernel/mainloop/short_tile", "src/arch/sm90/warp_collectives", "src/kernel/scale_params", "src/launch/bind_scales", "src/launch/bind_groups", "src/launch/check_pieces", "include/sluice/candidate", "include/sluice/kernel_list", "src/core/promotion", "src/core/scale_layout", "src/arch/sm90/word_copies", "src/arch/sm90/wgmma_fp8",
+           "src/core/kernel_list", "src/core/kernel_instances", "src/core/tile_parts", "src/arch/sm90/wgmma_registers")
 BETWEEN = ("src/kernel/kernel_instance",)
 BUILT_INS = re.compile(r"(?<![.>\w])(asm|__asm__|threadIdx|blockIdx|blockDim|gridDim|warpSize|__shared__|__syncthreads|__syncwarp|__shfl\w*|__ballot\w*|"
                        r"__nanosleep|__threadfence\w*|__ldg|__cvta\w*|clock64|cuda::ptx|atomic(?:Add|CAS|Exch|Max|Min|Or|And))\b")

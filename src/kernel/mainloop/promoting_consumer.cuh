@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-template <KernelConfig config>
+template <KernelConfig config, int blocks>
 class PromotingConsumer {
  public:
   using Ring = ScaledPipeline<config>;
@@ -27,9 +27,8 @@ class PromotingConsumer {
 
   // As WgmmaConsumer::multiply().
   template <class Issued>
-  SLUICE_DEVICE void multiply(Sums& sums, Position& at, const WorkTile& tile, Issued&& issued) const {
+  SLUICE_DEVICE void multiply(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
     sums.clear();
-    const int k_tiles = tile.k_end - tile.k_begin;
     if (k_tiles <= 0)
       issued();
     else if constexpr (kSets == 1)
@@ -53,11 +52,10 @@ class PromotingConsumer {
   struct Stage {
     std::uint64_t p, q;
   };
-  static constexpr int kUnits =
-      scale_blocks_per_stage(config) * Sums::kBlocks;  // of a stage: unit u is rows u % kBlocks, block of K u / kBlocks
-  static constexpr int kOdd = kUnits - 1;              // which unit of its stage an odd one is
+  static constexpr int kUnits = scale_blocks_per_stage(config) * blocks;  // of a stage: unit u is rows u % blocks, block of K u / blocks
+  static constexpr int kOdd = kUnits - 1;                                 // which unit of its stage an odd one is
   static constexpr int kMostRegisters = consumer_warpgroups(config) > 2 ? 128 : 200;
-  static constexpr int kSets = (Sums::kBlocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
+  static constexpr int kSets = (blocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
   static_assert(kUnits <= 2, "which rows and block an odd unit is must be known to the compiler");
 
   // All that the next unit needs is made ready while the tensor cores are busy with this one, so that nothing but promotion lies between
@@ -132,7 +130,7 @@ class PromotingConsumer {
   }
 
   SLUICE_DEVICE Scales scales_of(const Position& at, int unit) const {
-    const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
+    const int rows = unit % blocks, block = unit / blocks;
     const arch::SharedAddress p = ring_.scales_p(at, block) + words((first_block_ + rows) * kWgmmaRows + first_row_in_block());
     Scales scales;
     scales.p[0] = load(p);
@@ -147,7 +145,7 @@ class PromotingConsumer {
   SLUICE_DEVICE void issue(Short& d, const Stage& stage, int unit) const {
     constexpr int kSteps = kScaleBlockElems / arch::kWgmmaDepthBytes;
     constexpr DataType kTypeP = swapped(config) ? config.type_b : config.type_a, kTypeQ = swapped(config) ? config.type_a : config.type_b;
-    const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
+    const int rows = unit % blocks, block = unit / blocks;
     arch::wgmma_fence();
     SLUICE_UNROLL
     for (int step = 0; step < kSteps; ++step) {
@@ -164,7 +162,7 @@ class PromotingConsumer {
 
   // Adds a unit's short sums, times their scales. Behind the last unit of a stage lets go of it, and `at` moves on.
   SLUICE_DEVICE void promote(Sums& sums, Short& from, Scales& scales, Position& at, int unit) const {
-    const int rows = unit % Sums::kBlocks, block = unit / Sums::kBlocks;
+    const int rows = unit % blocks, block = unit / blocks;
     arch::pin_registers(from.values);  // until now they were the tensor cores'
     arch::pin_registers(scales.p);
     arch::pin_registers(scales.q);

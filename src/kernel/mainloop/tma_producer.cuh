@@ -4,6 +4,7 @@
 
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
+#include "kernel/mainloop/short_tile.cuh"
 #include "kernel/pipeline.cuh"
 
 namespace sluice {
@@ -25,14 +26,15 @@ class TmaProducer {
   // full, a few k-tiles further as far as L2, where it is near when the predecessor has finished and the other operand comes.
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
     const int slice = Tile::slice();
+    const Boxes boxes(params_, tile, slice);
     const Place place{Tile::first_vector(tile) + slice * Tile::kSliceVectors, tile.group * params_.batch_step, slice * Tile::kSliceBytes,
-                      Tile::sharers()};
+                      Tile::sharers(), boxes.of_slice};
     const int full_at = first && params_.constant ? tile.k_begin + Ring::kLayout.stages : tile.k_end;
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       if (k_tile == full_at) prefetch(place, k_tile, tile.k_end);
       ring_.wait_empty(at);
-      arch::barrier_arrive_expect_bytes(ring_.full_barrier(at), params_.stage_bytes);
+      arch::barrier_arrive_expect_bytes(ring_.full_barrier(at), boxes.stage_bytes);
       load_slice<false>(place, k_tile, operand == Operand::p ? ring_.stage_p(at) : ring_.stage_q(at), ring_.full_barrier(at));
       at.advance();
     }
@@ -40,6 +42,7 @@ class TmaProducer {
 
  private:
   using Tile = OperandTile<config, operand>;
+  using Boxes = TileBoxes<config, operand>;
   // While this kernel waits for its predecessor and then for what is not constant, memory need not rest: 128 KiB a CTA, 17 MB in all.
   static constexpr int kPrefetchedStages = 131072 / Ring::kLayout.stage_bytes;
 
@@ -49,6 +52,7 @@ class TmaProducer {
     int batch;
     int offset_bytes;  // in a slab
     std::uint16_t sharers;
+    int boxes;  // in a slab
   };
 
   SLUICE_DEVICE void prefetch(const Place& place, int k_tile, int k_end) const {
@@ -66,7 +70,11 @@ class TmaProducer {
     for (int slab = 0; slab < Tile::kSlabs; ++slab) {
       std::byte* destination = tile + slab * Tile::kSlabBytes + place.offset_bytes;
       const int k = k_tile * config.tile_k + slab * Tile::kRowElems;
-      if constexpr (Tile::kMajor == arch::Major::k) {
+      if constexpr (Boxes::kMayBeBlocks) {
+        SLUICE_NO_UNROLL
+        for (int box = 0; box < place.boxes; ++box)
+          load_box<prefetch>(place, destination + box * Tile::kBlockBytes, {k, place.vector + box * kWgmmaRows, place.batch}, barrier);
+      } else if constexpr (Tile::kMajor == arch::Major::k) {
         load_box<prefetch>(place, destination, {k, place.vector, place.batch}, barrier);
       } else {
         SLUICE_UNROLL

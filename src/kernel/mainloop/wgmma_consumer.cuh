@@ -1,6 +1,7 @@
 // Empties the ring into the accumulators of one warpgroup.
 #pragma once
 
+#include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
 #include "kernel/pipeline.cuh"
 
@@ -25,31 +26,33 @@ struct Accumulators {
 // Of the 64 rows of a block, the first that this thread has accumulators of; the other is 8 further down.
 SLUICE_DEVICE int first_row_in_block() { return arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4; }
 
-template <KernelConfig config>
+// blocks: of its accumulators, those that it multiplies; the others become zeros.
+template <KernelConfig config, int blocks>
 class WgmmaConsumer {
  public:
   using Ring = Pipeline<config>;
   using TileP = OperandTile<config, Operand::p>;
   using TileQ = OperandTile<config, Operand::q>;
 
-  // first_block: which 64 rows of P this warpgroup begins with. When the last wgmma is under way, `issued` is called, then the results are
-  // waited for.
+  // first_block: which 64 rows of P this warpgroup begins with.
+  SLUICE_DEVICE WgmmaConsumer(const MainloopParams&, const Ring& ring, int first_block) : ring_(ring), first_block_(first_block) {}
+
+  // When the last wgmma is under way, `issued` is called, then the results are waited for.
   template <class Issued>
-  static SLUICE_DEVICE void multiply(Accumulators<config>& sums, const Ring& ring, typename Ring::Position& at, int first_block,
-                                     int k_tiles, Issued&& issued) {
+  SLUICE_DEVICE void multiply(Accumulators<config>& sums, typename Ring::Position& at, int k_tiles, Issued&& issued) const {
     // Zeros rather than a first wgmma that overwrites: with the latter the compiler sees the old tile's sums live on, and keeps two sets.
     sums.clear();
     typename Ring::Position previous = at;
     SLUICE_NO_UNROLL
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-      ring.wait_full(at);
+      ring_.wait_full(at);
       arch::wgmma_fence();
-      const std::uint64_t p = TileP::descriptor(ring.stage_p(at) + first_block * TileP::kBlockStepBytes);
-      const std::uint64_t q = TileQ::descriptor(ring.stage_q(at));
+      const std::uint64_t p = TileP::descriptor(ring_.stage_p(at) + first_block_ * TileP::kBlockStepBytes);
+      const std::uint64_t q = TileQ::descriptor(ring_.stage_q(at));
       SLUICE_UNROLL
       for (int step = 0; step < config.tile_k * size_bytes(config.type_a) / arch::kWgmmaDepthBytes; ++step) {
         SLUICE_UNROLL
-        for (int block = 0; block < Accumulators<config>::kBlocks; ++block)
+        for (int block = 0; block < blocks; ++block)
           arch::wgmma<config.type_a, TileP::kMajor, TileQ::kMajor>(
               sums.values[block], arch::advance_descriptor(p, TileP::step_offset_bytes(step) + block * TileP::kBlockStepBytes),
               arch::advance_descriptor(q, TileQ::step_offset_bytes(step)));
@@ -57,14 +60,18 @@ class WgmmaConsumer {
       arch::wgmma_commit();
       // One group stays in flight; the one before it is finished, and its stage free.
       arch::wgmma_wait<1>();
-      if (k_tile > 0) ring.release(previous);
+      if (k_tile > 0) ring_.release(previous);
       previous = at;
       at.advance();
     }
     issued();
     arch::wgmma_wait<0>();
-    if (k_tiles > 0) ring.release(previous);
+    if (k_tiles > 0) ring_.release(previous);
   }
+
+ private:
+  const Ring& ring_;
+  int first_block_;
 };
 
 }  // namespace sluice

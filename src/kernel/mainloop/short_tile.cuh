@@ -1,0 +1,81 @@
+// Rows of a tile that lie behind the end of a matrix or of a group are not stored. Blocks of 64 of them need not be multiplied, and those
+// of groups need not be fetched: the tensor cores and the copy engine are left to the others.
+#pragma once
+
+#include <type_traits>
+
+#include "core/groups.hpp"
+#include "kernel/mainloop/operand_tile.cuh"
+#include "kernel/mainloop/promoting_consumer.cuh"
+#include "kernel/mainloop/wgmma_consumer.cuh"
+
+namespace sluice {
+
+// Of the blocks of 64 rows from first_block on, `blocks` at most, those that have rows.
+SLUICE_DEVICE int blocks_with_rows(const WorkTile& tile, int first_block, int blocks) {
+  const int rows = tile.row_end - tile.first_row - first_block * kWgmmaRows, there = (rows + kWgmmaRows - 1) / kWgmmaRows;
+  return there < 0 ? 0 : there < blocks ? there : blocks;
+}
+
+// What multiplies `blocks` blocks of P's rows.
+template <KernelConfig config, int blocks = Accumulators<config>::kBlocks>
+using Consumer = std::conditional_t<promotes(config), PromotingConsumer<config, blocks>, WgmmaConsumer<config, blocks>>;
+
+// How much of its part of a tile a consumer warpgroup has to multiply.
+template <KernelConfig config>
+class ShortTile {
+ public:
+  SLUICE_DEVICE ShortTile(const WorkTile& tile, int first_block)
+      : first_block_(first_block), blocks_(kHasBlocks ? blocks_with_rows(tile, first_block, kAll) : kAll) {}
+
+  SLUICE_DEVICE bool all() const { return blocks_ == kAll; }
+
+  // As WgmmaConsumer::multiply(), where that is not all of it.
+  template <class Ring, class Issued>
+  SLUICE_DEVICE void multiply(const MainloopParams& params, const Ring& ring, Accumulators<config>& sums, typename Ring::Position& at,
+                              int k_tiles, Issued&& issued) const {
+    if constexpr (kAll > 1)
+      if (blocks_ > 0) return Consumer<config, 1>(params, ring, first_block_).multiply(sums, at, k_tiles, issued);
+    sums.clear();
+    pass_over(ring, at, k_tiles);
+    issued();
+  }
+
+ private:
+  // Whether blocks of the tile's rows can be left out: swapped, rows are the vectors of Q, all of which one wgmma takes.
+  static constexpr bool kHasBlocks = !swapped(config);
+  static constexpr int kAll = Accumulators<config>::kBlocks;
+  static_assert(kAll <= 2, "of three blocks there might be two");
+
+  // Takes part in the ring and no more.
+  template <class Ring>
+  static SLUICE_DEVICE void pass_over(const Ring& ring, typename Ring::Position& at, int k_tiles) {
+    SLUICE_NO_UNROLL
+    for (; k_tiles > 0; --k_tiles) {
+      ring.wait_full(at);
+      arch::sync_warp();  // a lane that came late would miss the stage's next round; elsewhere wgmma brings them together
+      ring.release(at);
+      at.advance();
+    }
+  }
+
+  int first_block_, blocks_;
+};
+
+// What of an operand's tile a producer asks for, in boxes: those of a group's rows hold 64.
+template <KernelConfig config, Operand operand>
+struct TileBoxes {
+  using Tile = OperandTile<config, operand>;
+  static constexpr bool kMayBeBlocks = Tile::kIsA && fetches_blocks_of_rows(config);
+  static constexpr int kBlocks = Tile::kVectors / kWgmmaRows, kBlocksOfSlice = Tile::kSliceVectors / kWgmmaRows;
+
+  int stage_bytes;  // that all CTAs who share the tile bring together
+  int of_slice;     // in a slab, by this CTA
+  SLUICE_DEVICE TileBoxes(const OperandParams& params, const WorkTile& tile, int slice) : stage_bytes(params.stage_bytes), of_slice(1) {
+    if (!kMayBeBlocks || !params.by_blocks) return;
+    stage_bytes = blocks_with_rows(tile, 0, kBlocks) * Tile::kBlockBytes * Tile::kSlabs;
+    of_slice = blocks_with_rows(tile, slice * kBlocksOfSlice, kBlocksOfSlice);
+  }
+};
+
+}  // namespace sluice
