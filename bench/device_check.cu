@@ -77,19 +77,26 @@ Scales scales(const float* data, Scaling scaling, Layout layout, std::int64_t le
 // Which rows of D count, and to which group those of D that ragged groups share belong. Plain loops: sizes are looked at one by one.
 struct GroupedRows {
   Grouping grouping;
-  std::int64_t m, groups;
+  std::int64_t m, k, groups;
   const std::int32_t* sizes;
+
+  // What of K the matrix `batch` of D is made from.
+  __device__ std::int64_t first_k(std::int64_t batch) const { return grouping == Grouping::along_k ? held(sizes[batch], 0) : 0; }
+  __device__ std::int64_t end_k(std::int64_t batch) const {
+    return grouping == Grouping::along_k ? held(sizes[batch + 1], first_k(batch)) : k;
+  }
+  __device__ std::int64_t held(std::int64_t number, std::int64_t least) const { return number < least ? least : number > k ? k : number; }
 
   // Of the matrix `batch` of D; changes it to the group's number. False: the row is no group's.
   __device__ bool find(std::int64_t row, std::int64_t& batch) const {
-    if (grouping == Grouping::none) return true;
+    if (grouping == Grouping::none || grouping == Grouping::along_k) return true;
     if (grouping == Grouping::masked) return row < sizes[batch];
     for (batch = 0; batch < groups; ++batch)
       if (row >= sizes[batch] && row < sizes[batch + 1]) return true;
     return false;
   }
 };
-GroupedRows grouped_rows(const GemmProblem& p, const std::int32_t* sizes) { return {p.grouping, p.m, p.batch, sizes}; }
+GroupedRows grouped_rows(const GemmProblem& p, const std::int32_t* sizes) { return {p.grouping, p.m, p.k, p.batch, sizes}; }
 std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 
 struct Operands {
@@ -123,11 +130,12 @@ struct Sum {
 };
 
 template <class A, class B>
-__device__ Sum multiply(const Operands& o, std::int64_t k, std::int64_t batch, std::int64_t row, std::int64_t column) {
+__device__ Sum multiply(const Operands& o, std::int64_t batch, std::int64_t row, std::int64_t column) {
+  const std::int64_t k = o.rows.end_k(batch);
   const A* a = static_cast<const A*>(o.a) + batch * o.a_strides.batch + row * o.a_strides.row;
   const B* b = static_cast<const B*>(o.b) + batch * o.b_strides.batch + column * o.b_strides.column;
   Sum sum;
-  for (std::int64_t block = 0; block < k; block += kScaleBlock) {
+  for (std::int64_t block = o.rows.first_k(batch); block < k; block += kScaleBlock) {
     const double scale = o.a_scales.at(batch, row, block / kScaleBlock) * o.b_scales.at(batch, column, block / kScaleBlock);
     Sum unscaled;
     for (std::int64_t begin = block; begin < k && begin < block + kScaleBlock; begin += kStep) {
@@ -170,9 +178,9 @@ __global__ void check_elements(GemmProblem p, Operands o, Exactness exactness, s
   if (!o.rows.find(row, batch)) return;
 
   const double alpha = p.epilogue.alpha, beta = p.epilogue.beta;
-  const Sum sum = alpha != 0 ? multiply<A, B>(o, p.k, batch, row, column) : Sum{};
+  const Sum sum = alpha != 0 ? multiply<A, B>(o, batch, row, column) : Sum{};
   double value = alpha * sum.value;
-  double error = fabs(alpha) * error_of<A>(sum, p.k);
+  double error = fabs(alpha) * error_of<A>(sum, o.rows.end_k(batch) - o.rows.first_k(batch));
   double terms = fabs(value);
   if (beta != 0) {
     const double c = to_double(static_cast<const D*>(o.c)[batch * o.c_strides.batch + row * o.c_strides.row + column]);

@@ -86,6 +86,13 @@ std::vector<GroupedShape> all_shapes() {
     ragged("skewed", type, equal(64, 512), {4096, 4096});
     ragged("skewed", type, zipf(64, 32768), {4096, 4096});
   }
+  const auto gradients = [&](const Rows& rows, const Weights& w) {
+    shapes.push_back({.set = "gradients", .type = bf16, .grouping = Grouping::along_k, .rows = rows, .n = w.n, .k = w.k});
+  };
+  for (const Weights& w : kProjections) gradients(equal(8, 4096), w);
+  gradients(about_equal(8, 33464), kProjections[0]);
+  gradients(equal(64, 512), {4096, 4096});
+  gradients(zipf(64, 32768), {4096, 4096});
   return shapes;
 }
 
@@ -110,6 +117,7 @@ std::string to_string(const GroupedShape& shape) {
 
 GemmProblem grouped_problem(const GroupedShape& shape) {
   GemmProblem p = dense_problem(shape);
+  if (shape.grouping == Grouping::along_k) p.k = all_rows(shape);
   p.batch = static_cast<std::int64_t>(shape.rows.size());
   p.grouping = shape.grouping;
   if (shape.grouping == Grouping::masked) {
@@ -120,6 +128,15 @@ GemmProblem grouped_problem(const GroupedShape& shape) {
 }
 
 GemmProblem dense_problem(const GroupedShape& shape) {
+  if (shape.grouping == Grouping::along_k)
+    return {.m = shape.k,
+            .n = shape.n,
+            .k = all_rows(shape) / static_cast<std::int64_t>(shape.rows.size()),
+            .batch = static_cast<std::int64_t>(shape.rows.size()),
+            .type_a = shape.type,
+            .type_b = shape.type,
+            .layout_a = Layout::column_major,
+            .layout_b = Layout::row_major};
   GemmProblem p{.m = all_rows(shape), .n = shape.n, .k = shape.k, .type_a = shape.type, .type_b = shape.type};
   if (!is_fp8(shape.type)) return p;
   p.scaling_a = Scaling::per_vector_128;
@@ -140,6 +157,7 @@ double flops(const GroupedShape& s) { return 2.0 * static_cast<double>(all_rows(
 double bytes(const GroupedShape& s) {
   const auto rows = static_cast<double>(all_rows(s)), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
   const auto groups = static_cast<double>(std::count_if(s.rows.begin(), s.rows.end(), [](std::int32_t r) { return r > 0; }));
+  if (s.grouping == Grouping::along_k) return rows * (n + k) * size_bytes(s.type) + 2.0 * static_cast<double>(s.rows.size()) * n * k;
   double all = (rows * k + groups * n * k) * size_bytes(s.type) + 2.0 * rows * n;
   if (is_fp8(s.type))
     all += sizeof(float) * (rows + groups * static_cast<double>(scale_blocks(s.n))) * static_cast<double>(scale_blocks(s.k));

@@ -12,25 +12,26 @@
 namespace sluice::bench {
 
 struct GroupedShape {
-  std::string set;  // "contiguous", "unpadded", "experts", "masked", "skewed"
+  std::string set;  // "contiguous", "unpadded", "experts", "masked", "skewed", "gradients"
   DataType type = DataType::e4m3;
   Grouping grouping = Grouping::ragged;
-  std::vector<std::int32_t> rows;  // of each group
+  std::vector<std::int32_t> rows;  // of each group; along K what each has of K, its tokens too
   std::int64_t room = 0;           // masked: rows of a group that there is memory for
   std::int64_t n = 0;
-  std::int64_t k = 0;
+  std::int64_t k = 0;  // along K: m
 };
 
 // Those whose set, type or size contains `filter`; all if it is empty. The shapes are those for which DeepGEMM's times are known
 // (contiguous, masked), experts with few rows that nobody pads (unpadded), 256 of them with 128 rows (experts), and 64 whose rows follow
-// Zipf's law beside 64 equal ones (skewed).
+// Zipf's law beside 64 equal ones (skewed), and gradients of the weights of either (gradients, along K).
 std::vector<GroupedShape> grouped_shapes(const std::string& filter);
 
-std::string to_string(const GroupedShape& shape);  // "e4m3 ragged 4x8192x4096x7168": groups, rows in the mean, n, k
+std::string to_string(
+    const GroupedShape& shape);  // "e4m3 ragged 4x8192x4096x7168": groups, rows in the mean, n, k (along K: groups, K, n, m)
 std::int64_t all_rows(const GroupedShape& shape);
 GemmProblem grouped_problem(const GroupedShape& shape);
 std::vector<std::int32_t> group_numbers(const GroupedShape& shape);  // GemmArguments::groups
-// One product of as many rows, as a comparison.
+// One product of as many rows, as a comparison; along K a batch of products that all have as much of K as groups have in the mean.
 GemmProblem dense_problem(const GroupedShape& shape);
 
 double flops(const GroupedShape& shape);

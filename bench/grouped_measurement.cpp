@@ -61,8 +61,9 @@ GroupedMeasurement::Operands GroupedMeasurement::place(const GroupedShape& shape
   Operands operands;
   const auto element = static_cast<std::size_t>(size_bytes(p.type_a));
   operands.a_bytes = padded(product(rows_in_memory(p), p.k) * element);
-  operands.b_bytes = padded(product(p.batch, p.n, p.k) * element);
-  operands.d_bytes = padded(product(rows_in_memory(p), p.n) * static_cast<std::size_t>(size_bytes(p.type_d)));
+  const bool along_k = p.grouping == Grouping::along_k;
+  operands.b_bytes = padded(product(along_k ? 1 : p.batch, p.n, p.k) * element);
+  operands.d_bytes = padded(product(along_k ? p.batch * p.m : rows_in_memory(p), p.n) * static_cast<std::size_t>(size_bytes(p.type_d)));
   operands.moved_bytes = static_cast<std::size_t>(bytes(shape));
   const std::size_t wanted = 3 * static_cast<std::size_t>(device_.l2_bytes) / operands.moved_bytes + 1;
   const std::size_t fitting = std::max<std::size_t>(1, kMostInputBytes / (operands.a_bytes + operands.b_bytes + operands.d_bytes));
@@ -110,7 +111,7 @@ void GroupedMeasurement::time_all(const GroupedShape& shape, const Operands& ope
                                    }};
   // Masked rows do not lie together, so that one product has no place for them.
   Result<Plan> dense = sluice::plan(dense_problem(shape), device_, options_.plan_options);
-  const bool comparable = shape.grouping == Grouping::ragged && dense.ok();
+  const bool comparable = shape.grouping != Grouping::masked && dense.ok();
   if (comparable) enqueues.push_back(enqueue(shape, operands, *dense));
   std::vector<Graph> graphs;
   double round_us = 0;

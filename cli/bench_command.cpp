@@ -96,7 +96,7 @@ void add_bench_command(CLI::App& app, Session& session) {
       ->needs(chain);
   CLI::Option* grouped = command->add_option("--grouped", options.grouped,
                                              "Instead of a suite products of groups of rows, with sizes on the device: all, or a text in "
-                                             "their set, type or size (contiguous, unpadded, experts, masked, skewed)");
+                                             "their set, type or size (contiguous, unpadded, experts, masked, skewed, gradients)");
   grouped->excludes(chain);
   for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--constant-b"})
     grouped->excludes(command->get_option(flag));

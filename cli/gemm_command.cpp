@@ -229,11 +229,13 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
   command
       .add_option("--grouping", files.groups.grouping,
                   fmt::format("Whether B's matrices belong to groups of rows of A: {}. Ragged: the rows of all groups follow one "
-                              "another in A, [m, k]; masked: A is [groups, m, k], of whose rows the first count",
+                              "another in A, [m, k]; masked: A is [groups, m, k], of whose rows the first count; along-k: the columns "
+                              "of A, [m, k], and the rows of B, [k, n], do, and D is [groups, m, n]",
                               kGroupings))
       ->capture_default_str();
   command.add_option("--groups", files.groups.sizes,
-                     "Rows of each group: numbers separated by commas, or a .npy file (ragged: where each begins and the last ends)");
+                     "Rows of each group, or elements of K: numbers separated by commas, or a .npy file (but for masked groups of where "
+                     "each begins and the last ends)");
   add_expected_rows_flag(command, files.groups.expected_rows);
   command.add_option("-C,--c", files.c, "C, [m, n] or [batch, m, n]; --beta is 1 unless given");
   command.add_option("--bias", files.bias, "Bias, one dimension");

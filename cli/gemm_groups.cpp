@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -33,7 +34,7 @@ Result<Numbers> parse_list(const std::string& text) {
   return numbers;
 }
 
-// Rows of each group, from where each begins and the last ends.
+// What there is of each group, from where each begins and the last ends.
 Result<Numbers> sizes_between(const Numbers& offsets, const std::string& whence) {
   if (offsets.empty()) return wrong(fmt::format("{}: is empty; ragged groups take one number more than there are groups", whence));
   if (offsets.front() < 0) return wrong(fmt::format("{}: offset 0 is {}; rows are counted from 0", whence, offsets.front()));
@@ -49,6 +50,21 @@ Result<Numbers> sizes_between(const Numbers& offsets, const std::string& whence)
   return sizes;
 }
 
+// A and B are one matrix each, of which groups have columns and rows.
+Status check_groups_along_k(const Groups& groups, const std::string& path_a, const Matrices& a, const std::string& path_b,
+                            const Matrices& b) {
+  for (const auto& [operand, path, matrices] : {std::tuple{"A", &path_a, &a}, {"B", &path_b, &b}})
+    if (matrices->batched)
+      return wrong(
+          fmt::format("{} ({}) holds {} matrices; what groups along k have lies one after another in a single A, [m, k], and B, "
+                      "[k, n]: reshape them",
+                      operand, *path, matrices->batch));
+  if (groups.numbers.back() > a.columns)
+    return wrong(
+        fmt::format("{}: the groups end at element {} of K, but A ({}) has {}", groups.whence, groups.numbers.back(), path_a, a.columns));
+  return Nothing{};
+}
+
 std::string offsets_hint(const Groups& groups) {
   return groups.grouping == Grouping::ragged && groups.whence != "--groups"
              ? "; a file for ragged groups holds one number more than there are groups, where each begins and the last ends"
@@ -57,9 +73,11 @@ std::string offsets_hint(const Groups& groups) {
 
 }  // namespace
 
-std::int64_t Groups::rows() const {
+const char* Groups::unit() const { return grouping == Grouping::along_k ? "elements of K" : "rows"; }
+
+std::int64_t Groups::size() const {
   if (numbers.empty()) return 0;
-  if (grouping == Grouping::ragged) return numbers.back() - numbers.front();
+  if (grouping != Grouping::masked) return numbers.back() - numbers.front();
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
@@ -72,28 +90,30 @@ Result<Groups> read_groups(const WantedGroups& wanted) {
   if (*grouping == Grouping::none) {
     if (!wanted.sizes.empty())
       return wrong(
-          "--groups are sizes of groups; pass --grouping ragged (their rows follow one another in A) or masked (each has room of "
-          "its own), too");
+          "--groups are sizes of groups; pass --grouping ragged (their rows follow one another in A), masked (each has room of "
+          "its own) or along-k, too");
     if (wanted.expected_rows != 0) return wrong("--expected-rows is about groups; pass --grouping ragged or masked, or leave it out");
     return groups;
   }
   if (wanted.sizes.empty())
     return wrong(
-        fmt::format("--grouping {} needs the sizes; pass --groups with the rows of each group (5,0,12), or a .npy file", wanted.grouping));
-  const bool ragged = *grouping == Grouping::ragged, file = wanted.sizes.ends_with(".npy");
+        fmt::format("--grouping {} needs the sizes; pass --groups with what each group has of rows, or of K (5,0,12), or a .npy file",
+                    wanted.grouping));
+  const bool offsets = *grouping != Grouping::masked, file = wanted.sizes.ends_with(".npy");
   groups.whence = file ? wanted.sizes : "--groups";
   const Result<Numbers> given = file ? read_npy_integers(wanted.sizes) : parse_list(wanted.sizes);
   if (!given) return given.error();
-  const Result<Numbers> sizes = file && ragged ? sizes_between(*given, groups.whence) : *given;
+  const Result<Numbers> sizes = file && offsets ? sizes_between(*given, groups.whence) : *given;
   if (!sizes) return sizes.error();
   groups.count = static_cast<std::int64_t>(sizes->size());
-  std::int64_t end = file && ragged ? given->front() : 0;
-  if (ragged) groups.numbers.push_back(static_cast<std::int32_t>(std::min<std::int64_t>(end, std::numeric_limits<std::int32_t>::max())));
+  std::int64_t end = file && offsets ? given->front() : 0;
+  if (offsets) groups.numbers.push_back(static_cast<std::int32_t>(std::min<std::int64_t>(end, std::numeric_limits<std::int32_t>::max())));
   for (std::size_t g = 0; g < sizes->size(); ++g) {
     const std::int64_t size = (*sizes)[g];
-    end = ragged ? end + size : size;
+    end = offsets ? end + size : size;
     if (size < 0 || size > std::numeric_limits<std::int32_t>::max() || end > std::numeric_limits<std::int32_t>::max())
-      return wrong(fmt::format("{}: group {} has {} rows; a group has 0 or more, and all of them fewer than 2^31", groups.whence, g, size));
+      return wrong(fmt::format("{}: group {} has {} {}; a group has 0 or more, and all of them fewer than 2^31", groups.whence, g, size,
+                               groups.unit()));
     groups.numbers.push_back(static_cast<std::int32_t>(end));
   }
   return groups;
@@ -101,6 +121,7 @@ Result<Groups> read_groups(const WantedGroups& wanted) {
 
 Status check_groups(const Groups& groups, const std::string& path_a, const Matrices& a, const std::string& path_b, const Matrices& b) {
   if (groups.grouping == Grouping::none) return Nothing{};
+  if (groups.grouping == Grouping::along_k) return check_groups_along_k(groups, path_a, a, path_b, b);
   const bool ragged = groups.grouping == Grouping::ragged;
   if (b.batch != groups.count)
     return wrong(fmt::format("{} says {} groups, but B ({}) holds {} matri{}; B is one [k, n] for each group{}", groups.whence,
@@ -126,12 +147,12 @@ Status check_groups(const Groups& groups, const std::string& path_a, const Matri
 std::string line_about(const Groups& groups) {
   std::int32_t least = std::numeric_limits<std::int32_t>::max(), most = 0;
   for (std::size_t g = 0; g < static_cast<std::size_t>(groups.count); ++g) {
-    const std::int32_t size = groups.grouping == Grouping::ragged ? groups.numbers[g + 1] - groups.numbers[g] : groups.numbers[g];
+    const std::int32_t size = groups.grouping != Grouping::masked ? groups.numbers[g + 1] - groups.numbers[g] : groups.numbers[g];
     least = std::min(least, size);
     most = std::max(most, size);
   }
-  return fmt::format("{} {} groups of {} to {} rows, {} in all", groups.count, sluice::to_string(groups.grouping), std::min(least, most),
-                     most, groups.rows());
+  return fmt::format("{} {} groups of {} to {} {}, {} in all", groups.count, sluice::to_string(groups.grouping), std::min(least, most),
+                     most, groups.unit(), groups.size());
 }
 
 }  // namespace sluice::cli

@@ -23,7 +23,8 @@ struct Groups {
   std::vector<std::int32_t> numbers;  // GemmArguments::groups
   std::string whence;                 // "--groups", or the file
 
-  std::int64_t rows() const;  // of all groups
+  std::int64_t size() const;  // of all groups together,
+  const char* unit() const;   // in "rows" or "elements of K"
 };
 Result<Groups> read_groups(const WantedGroups& wanted);
 

@@ -29,18 +29,20 @@ struct Operands {
 };
 
 Result<Operands> random_operands(const GemmFiles& files, const Groups& groups) {
-  const bool ragged = groups.grouping == Grouping::ragged;
+  const bool ragged = groups.grouping == Grouping::ragged, along_k = groups.grouping == Grouping::along_k;
   const std::int64_t m = ragged && files.m == 0 && !groups.numbers.empty() ? groups.numbers.back() : files.m;
-  for (const auto& [flag, extent] : {std::pair{"--m", m}, {"--n", files.n}, {"--k", files.k}})
+  const std::int64_t k = along_k && files.k == 0 && !groups.numbers.empty() ? groups.numbers.back() : files.k;
+  for (const auto& [flag, extent] : {std::pair{"--m", m}, {"--n", files.n}, {"--k", k}})
     if (extent <= 0)
       return mismatch(
           fmt::format("{} = {} must be above 0 where no files are given; pass A.npy and B.npy, or --m, --n and --k", flag, extent));
   constexpr double kMostElements = 1e10;
   const double matrices = static_cast<double>(std::max<std::int64_t>(1, groups.count));
-  if (static_cast<double>(std::max(m, files.n)) * static_cast<double>(files.k) * matrices > kMostElements)
+  if (static_cast<double>(std::max(m, files.n)) * static_cast<double>(k) * matrices > kMostElements)
     return mismatch("--m, --n and --k make operands of more than 1e10 random numbers; pass smaller ones");
-  return Operands{random_matrices(ragged ? 0 : groups.count, m, files.k, Layout::row_major, 2 * files.data_seed),
-                  random_matrices(groups.count, files.k, files.n, Layout::column_major, 2 * files.data_seed + 1)};
+  const Layout layout_a = along_k ? Layout::column_major : Layout::row_major, layout_b = along_k ? Layout::row_major : Layout::column_major;
+  return Operands{random_matrices(ragged || along_k ? 0 : groups.count, m, k, layout_a, 2 * files.data_seed),
+                  random_matrices(along_k ? 0 : groups.count, k, files.n, layout_b, 2 * files.data_seed + 1)};
 }
 
 Result<Operands> read_operands(const GemmFiles& files, const Groups& groups) {
@@ -249,7 +251,8 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
   p.epilogue = *epilogue;
 
   inputs.shape_d = {p.m, p.n};
-  if (p.grouping != Grouping::ragged && (a.batched || b.batched)) inputs.shape_d.insert(inputs.shape_d.begin(), p.batch);
+  if (p.grouping == Grouping::along_k || (p.grouping != Grouping::ragged && (a.batched || b.batched)))
+    inputs.shape_d.insert(inputs.shape_d.begin(), p.batch);
   if (Status s = is_fp8(p.type_a) ? take_fp8_operands(files, *operands, inputs) : take_16_bit_operands(files, *operands, inputs); !s)
     return s.error();
   if (Status s = read_c(files, inputs); !s) return s.error();
@@ -269,7 +272,8 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
 double needed_flops(const GemmInputs& inputs) {
   const GemmProblem& p = inputs.problem;
   if (p.grouping == Grouping::none || p.epilogue.alpha == 0.0f) return flops(p);
-  return 2.0 * static_cast<double>(inputs.groups.rows()) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  return 2.0 * static_cast<double>(inputs.groups.size()) * static_cast<double>(p.n) *
+         static_cast<double>(p.grouping == Grouping::along_k ? p.m : p.k);
 }
 
 Result<std::vector<std::byte>> read_result(const std::string& path, const GemmInputs& inputs, bool bf16_as_uint16) {

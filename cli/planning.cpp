@@ -152,7 +152,7 @@ void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
       .add_option(
           "--grouping", flags.grouping,
           fmt::format("Whether --batch counts groups, whose sizes the device reads: {}. Ragged: --m rows in all; masked: room for --m "
-                      "rows in each",
+                      "rows in each; along-k: --k in all",
                       kGroupings))
       ->capture_default_str();
   add_expected_rows_flag(command, flags.expected_rows);

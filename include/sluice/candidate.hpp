@@ -39,7 +39,7 @@ enum class CandidateVerdict : std::uint8_t {
   too_many_tiles,          // more than a schedule can count
   shared_memory,           // needs more than a CTA may have
   excluded_by_options,
-  no_groups,  // cannot find out which tiles groups have
+  no_groups,  // cannot find out which tiles groups have, or not end where they end
 };
 
 const char* to_string(CandidateVerdict verdict);  // "chosen", "slower", "wrong-type", ...

@@ -13,10 +13,13 @@ namespace sluice {
 //   ragged  the rows of all groups lie one after another in A and D (and C), m of them in all: group g has rows [groups[g], groups[g + 1]),
 //           which are multiplied with B[g]. batch + 1 ascending numbers. No group need be padded; rows of no group are not written.
 //   masked  A[g] and D[g] have m rows, of which the first groups[g] count. batch numbers. The other rows are not written.
+//   along_k the elements of K of all groups lie one after another in A and B, k of them in all: D[g] is the product of the columns
+//           [groups[g], groups[g + 1]) of A and these rows of B, as gradients of weights are. batch + 1 ascending numbers. D[g] is written
+//           for a group without any, too: its product is 0.
 // Sizes that lie outside of the matrices are taken to end with them.
-enum class Grouping : std::uint8_t { none, ragged, masked };
+enum class Grouping : std::uint8_t { none, ragged, masked, along_k };
 
-const char* to_string(Grouping grouping);  // "none", "ragged", "masked"
+const char* to_string(Grouping grouping);  // "none", "ragged", "masked", "along-k"
 std::optional<Grouping> parse_grouping(std::string_view text);
 
 }  // namespace sluice

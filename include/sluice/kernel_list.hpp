@@ -12,8 +12,9 @@ struct KernelResources {
   int stages = 0;  // of the ring of k-tiles in shared memory
   int shared_memory_bytes = 0;
   int threads = 0;
-  bool joins_pieces = false;     // can compute tiles in pieces: split-K, stream-K, hybrid
-  bool computes_groups = false;  // of rows that the device counts (Grouping)
+  bool joins_pieces = false;             // can compute tiles in pieces: split-K, stream-K, hybrid
+  bool computes_groups = false;          // of rows that the device counts (Grouping)
+  bool computes_groups_along_k = false;  // K contiguous in neither operand
 
   bool operator==(const KernelResources&) const = default;
 };

@@ -83,9 +83,10 @@ struct GemmProblem {
 
   // Groups: `batch` of them, whose rows the device counts. ragged: m is the number of rows of A and D, which have no batch stride, and
   // neither has C nor the scales of A (which cannot be in blocks of 128 rows, since groups begin anywhere); a bias of each row has m
-  // elements. masked: m is what there is room for in a group.
+  // elements. masked: m is what there is room for in a group. along_k: k is the number of columns of A and rows of B, which have no batch
+  // stride; operands are of 16 bits, A column-major and B row-major (groups then begin anywhere), and aligned to 16 bytes.
   Grouping grouping = Grouping::none;
-  // For the planner alone: about how many rows a group has. 0: m / batch (ragged), m (masked).
+  // For the planner alone: about how many rows a group has. 0: m / batch (ragged), m (masked). Ignored along_k.
   std::int64_t expected_rows = 0;
 
   Epilogue epilogue;
@@ -103,7 +104,8 @@ bool is_empty(const GemmProblem& problem);
 std::int64_t scale_elems_a(const GemmProblem& problem);
 std::int64_t scale_elems_b(const GemmProblem& problem);
 
-// Multiply-adds that read A and B: 2 m n k batch (ragged: 2 m n k), or 0 when alpha == 0. Of groups it is the most there can be.
+// Multiply-adds that read A and B: 2 m n k batch (ragged and along_k: 2 m n k), or 0 when alpha == 0. Of groups it is the most there can
+// be.
 double flops(const GemmProblem& problem);
 
 // One line: "4096 x 4096 x 4096 bf16 -> bf16, A row-major, B column-major".

@@ -80,6 +80,8 @@ struct WorkTile {
   std::int32_t peers = 1;        // and how many there are; 0: no work at all, an item that keeps a list's rows whole
   std::int32_t first_row = 0;    // of A and D, from which the tiles of its group are counted
   std::int32_t row_end = 0;      // behind the last row of its group
+  std::int32_t first_k = 0;      // of A and B, from which k-tiles are counted
+  std::int32_t end_k = 0;        // behind the last of its group; of groups along K alone
 
   bool operator==(const WorkTile&) const = default;
 };

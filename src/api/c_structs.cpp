@@ -28,7 +28,7 @@ static_assert(same(SLUICE_NO_SCALES, Scaling::none) && same(SLUICE_PER_TENSOR, S
               same(SLUICE_PER_VECTOR, Scaling::per_vector) && same(SLUICE_PER_VECTOR_128, Scaling::per_vector_128) &&
               same(SLUICE_PER_BLOCK_128, Scaling::per_block_128));
 static_assert(same(SLUICE_NO_GROUPS, Grouping::none) && same(SLUICE_RAGGED_GROUPS, Grouping::ragged) &&
-              same(SLUICE_MASKED_GROUPS, Grouping::masked));
+              same(SLUICE_MASKED_GROUPS, Grouping::masked) && same(SLUICE_GROUPS_ALONG_K, Grouping::along_k));
 static_assert(same(SLUICE_ROW_MAJOR, Layout::row_major) && same(SLUICE_COLUMN_MAJOR, Layout::column_major));
 static_assert(same(SLUICE_ACTIVATION_NONE, Activation::none) && same(SLUICE_RELU, Activation::relu) &&
               same(SLUICE_GELU_TANH, Activation::gelu_tanh) && same(SLUICE_SILU, Activation::silu));

@@ -5,6 +5,8 @@
 #include <string>
 #include <tuple>
 
+#include "core/groups.hpp"
+
 namespace sluice {
 namespace {
 
@@ -87,7 +89,7 @@ Status check_arguments(const GemmProblem& p, const GemmArguments& arguments) {
     if (arguments.c == arguments.d)
       if (Status s = check_in_place(p); !s) return s;
   }
-  if (p.grouping != Grouping::none)
+  if (has_groups(p))
     if (Status s = check({"groups",
                           arguments.groups,
                           "groups",

@@ -10,12 +10,15 @@
 
 namespace sluice {
 
-constexpr bool is_grouped(const GemmProblem& p) { return p.grouping != Grouping::none; }
+// Whether the device holds sizes, and whether they are of rows or of K.
+constexpr bool has_groups(const GemmProblem& p) { return p.grouping != Grouping::none; }
+constexpr bool is_grouped_along_k(const GemmProblem& p) { return p.grouping == Grouping::along_k; }
+constexpr bool is_grouped(const GemmProblem& p) { return has_groups(p) && !is_grouped_along_k(p); }
 
 // How many matrices A, C and D are; B is as many as the batch says.
 constexpr std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 // How many sizes the device holds.
-constexpr std::int64_t group_numbers(const GemmProblem& p) { return p.grouping == Grouping::ragged ? p.batch + 1 : p.batch; }
+constexpr std::int64_t group_numbers(const GemmProblem& p) { return p.grouping == Grouping::masked ? p.batch : p.batch + 1; }
 
 // Whether a kernel can fetch rows of A in boxes of as many as a wgmma takes, so that boxes behind a group's end need not come at all.
 constexpr bool fetches_blocks_of_rows(const KernelConfig& c) {
@@ -23,22 +26,28 @@ constexpr bool fetches_blocks_of_rows(const KernelConfig& c) {
          c.tile_m / c.cluster_n % kWgmmaRows == 0;
 }
 
-// The rows of a group, among those of A and D.
-struct GroupRows {
+// Whether a kernel can multiply groups along K: the copy engine leaves out what lies behind their ends, and K is the direction of its rows.
+constexpr bool computes_groups_along_k(const KernelConfig& c) {
+  return computes_groups(c) && c.load == LoadPath::tma && !k_major_a(c) && !k_major_b(c);
+}
+
+// The rows of a group, among those of A and D; along K what it has of K.
+struct GroupRange {
   std::int32_t first = 0;
   std::int32_t count = 0;
 };
 
-// From the numbers that the device holds for a group: its own, and with ragged groups the one behind it. What they say beyond the m rows
-// that there are is left out, so that nothing outside of A and D is ever touched.
-SLUICE_HOST_DEVICE constexpr GroupRows rows_of_group(Grouping grouping, std::int32_t m, std::int32_t number, std::int32_t next) {
-  const auto clamped = [m](std::int32_t value, std::int32_t least) { return value < least ? least : value > m ? m : value; };
+// From the numbers that the device holds for a group: its own, and but for masked groups the one behind it. What they say beyond the extent
+// that there is (m, or k) is left out, so that nothing outside of the matrices is ever touched.
+SLUICE_HOST_DEVICE constexpr GroupRange range_of_group(Grouping grouping, std::int32_t extent, std::int32_t number, std::int32_t next) {
+  const auto clamped = [extent](std::int32_t value, std::int32_t least) { return value < least ? least : value > extent ? extent : value; };
   if (grouping == Grouping::masked) return {0, clamped(number, 0)};
   const std::int32_t begin = clamped(number, 0);
   return {begin, clamped(next, begin) - begin};
 }
-inline GroupRows rows_of_group(const GemmProblem& p, const std::int32_t* sizes, std::int64_t group) {
-  return rows_of_group(p.grouping, static_cast<std::int32_t>(p.m), sizes[group], p.grouping == Grouping::ragged ? sizes[group + 1] : 0);
+inline GroupRange range_of_group(const GemmProblem& p, const std::int32_t* sizes, std::int64_t group) {
+  return range_of_group(p.grouping, static_cast<std::int32_t>(is_grouped_along_k(p) ? p.k : p.m), sizes[group],
+                        p.grouping == Grouping::masked ? 0 : sizes[group + 1]);
 }
 
 }  // namespace sluice

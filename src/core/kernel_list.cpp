@@ -3,6 +3,7 @@
 #include "sluice/kernel_config.hpp"
 #include "sluice/kernel_list.hpp"
 
+#include "core/groups.hpp"
 #include "core/kernel_instances.hpp"
 #include "core/kernel_layout.hpp"
 
@@ -30,7 +31,8 @@ KernelResources resources(const KernelConfig& config) {
           .shared_memory_bytes = layout.total_bytes,
           .threads = threads_per_cta(config),
           .joins_pieces = joins_pieces(config),
-          .computes_groups = computes_groups(config)};
+          .computes_groups = computes_groups(config),
+          .computes_groups_along_k = computes_groups_along_k(config)};
 }
 
 const std::vector<KernelConfig>& kernel_list() {

@@ -37,7 +37,8 @@ std::optional<Enum> find_value(const Names<Enum, count>& names, std::string_view
 
 constexpr Names<DataType, 5> kDataTypes{
     {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}, {DataType::e4m3, "e4m3"}, {DataType::e5m2, "e5m2"}}};
-constexpr Names<Grouping, 3> kGroupings{{{Grouping::none, "none"}, {Grouping::ragged, "ragged"}, {Grouping::masked, "masked"}}};
+constexpr Names<Grouping, 4> kGroupings{
+    {{Grouping::none, "none"}, {Grouping::ragged, "ragged"}, {Grouping::masked, "masked"}, {Grouping::along_k, "along-k"}}};
 constexpr Names<Scaling, 5> kScalings{{{Scaling::none, "none"},
                                        {Scaling::per_tensor, "tensor"},
                                        {Scaling::per_vector, "vector"},

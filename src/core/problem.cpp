@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "sluice/problem.hpp"
@@ -108,7 +109,7 @@ Status check_types(const GemmProblem& p) {
   // Enumerators come through the C ABI and from files as plain numbers.
   const auto unknown = [](const char* field, auto value, auto last) { return value > last ? field : nullptr; };
   for (const char* field :
-       {unknown("grouping", p.grouping, Grouping::masked), unknown("layout_a", p.layout_a, Layout::column_major),
+       {unknown("grouping", p.grouping, Grouping::along_k), unknown("layout_a", p.layout_a, Layout::column_major),
         unknown("layout_b", p.layout_b, Layout::column_major), unknown("scaling_a", p.scaling_a, Scaling::per_block_128),
         unknown("scaling_b", p.scaling_b, Scaling::per_block_128), unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
         unknown("scale_layout_b", p.scale_layout_b, Layout::column_major), unknown("bias", p.epilogue.bias, Bias::per_column),
@@ -182,11 +183,29 @@ Status check_scales(GemmProblem& p) {
   return resolve_scales("b", p.scaling_b, p.scale_layout_b, p.n, p.k, p.batch, p.ld_scale_b, p.batch_stride_scale_b);
 }
 
+// Groups along K begin anywhere in it: where K is contiguous, that is at no address that the copy engine takes.
+Status check_groups_along_k(const GemmProblem& p) {
+  const auto no = [](const std::string& what) { return Error{ErrorCode::unsupported, what}; };
+  if (is_fp8(p.type_a)) return no(std::string("type_a = ") + to_string(p.type_a) + " with groups along k; operands must be bf16 or fp16");
+  if (p.layout_a != Layout::column_major || p.layout_b != Layout::row_major)
+    return no(std::string("layout_a = ") + to_string(p.layout_a) + ", layout_b = " + to_string(p.layout_b) +
+              " with groups along k; each element of K must be a row in memory (A column-major, B row-major): transpose");
+  for (const auto& [name, leading, alignment] : {std::tuple{"a", p.lda, p.alignment_a_bytes}, {"b", p.ldb, p.alignment_b_bytes}})
+    if (leading * size_bytes(p.type_a) % kMostAlignmentBytes != 0 || alignment < kMostAlignmentBytes)
+      return no(std::string("ld") + name + " = " + text(leading) + ", alignment_" + name + "_bytes = " + text(alignment) +
+                " with groups along k; the matrix and each element of K must start at a multiple of 16 bytes: pad and align");
+  return Nothing{};
+}
+
 // What has no meaning for rows that all groups share.
 Status check_groups(GemmProblem& p) {
   if (p.expected_rows < 0 || p.expected_rows > kLargestExtent)
     return invalid("expected_rows = " + text(p.expected_rows) + " is not in [0, 2^31 - 1024); pass 0 to have it guessed");
-  if (p.grouping == Grouping::none) p.expected_rows = 0;
+  if (!is_grouped(p)) p.expected_rows = 0;
+  if (is_grouped_along_k(p)) {
+    p.batch_stride_a = p.batch_stride_b = 0;
+    return check_groups_along_k(p);
+  }
   if (p.grouping != Grouping::ragged) return Nothing{};
   if (p.layout_a != Layout::row_major)
     return Error{ErrorCode::unsupported, "layout_a = column-major with ragged groups; rows of A must be contiguous: transpose A"};
@@ -211,8 +230,9 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
   const MatrixShape b{"b", b_rows ? p.k : p.n, b_rows ? p.n : p.k, ab, true};
   const MatrixShape c{"c", p.m, p.n, d, true};
   const MatrixShape out{"d", p.m, p.n, d, false};
-  if (Status s = resolve_strides(a, row_matrices(p), p.lda, p.batch_stride_a); !s) return s.error();
-  if (Status s = resolve_strides(b, p.batch, p.ldb, p.batch_stride_b); !s) return s.error();
+  const bool along_k = is_grouped_along_k(p);  // A and B are one matrix each, and only D and C are as many as there are groups
+  if (Status s = resolve_strides(a, along_k ? 1 : row_matrices(p), p.lda, p.batch_stride_a); !s) return s.error();
+  if (Status s = resolve_strides(b, along_k ? 1 : p.batch, p.ldb, p.batch_stride_b); !s) return s.error();
   if (Status s = resolve_strides(c, row_matrices(p), p.ldc, p.batch_stride_c); !s) return s.error();
   if (Status s = resolve_strides(out, row_matrices(p), p.ldd, p.batch_stride_d); !s) return s.error();
 
@@ -235,12 +255,13 @@ std::int64_t scale_elems_b(const GemmProblem& p) { return scale_elems(scale_stri
 
 double flops(const GemmProblem& p) {
   if (p.epilogue.alpha == 0.0f) return 0;
-  return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(row_matrices(p));
+  return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
+         static_cast<double>(is_grouped_along_k(p) ? 1 : row_matrices(p));
 }
 
 std::string describe(const GemmProblem& p) {
   std::string line = text(p.m) + " x " + text(p.n) + " x " + text(p.k);
-  if (p.grouping != Grouping::none)
+  if (has_groups(p))
     line += ", " + text(p.batch) + " " + to_string(p.grouping) + " groups";
   else if (p.batch != 1)
     line += ", batch " + text(p.batch);

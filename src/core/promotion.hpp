@@ -16,8 +16,8 @@ constexpr int scale_bytes(const KernelConfig& c) {
   return scale_blocks_per_stage(c) * (c.tile_m + c.tile_n) * static_cast<int>(sizeof(float));
 }
 
-// The warp of the producers that fetches scales, each lane its own.
+// The warp of the producers that fetches scales. Each lane arrives when its words have come, and one for what the copy engine brings.
 inline constexpr int kScaleWarp = 2;
-constexpr int scale_arrivals(const KernelConfig& c) { return promotes(c) ? 32 : 0; }
+constexpr int scale_arrivals(const KernelConfig& c) { return promotes(c) ? 32 + 1 : 0; }
 
 }  // namespace sluice

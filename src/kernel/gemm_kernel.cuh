@@ -154,18 +154,20 @@ class GemmKernel {
     typename Ring::Position at;
     typename Work::Position work_at;
     arch::wait_for_predecessor();
+    static_assert(kWorkSlots % 2 == 0, "pingpong: of the work ring's slots each consumer has every second");
+    if (kPingpong && warpgroup == 1) give_turn(0);
     SLUICE_NO_UNROLL
-    for (int n = 0;; ++n) {
+    for (;;) {
       const WorkTile ahead = work_.read(work_at);
       if (ahead.peers == 0) break;
       const int k_tiles = ahead.k_end - ahead.k_begin;
-      if (kPingpong && n % 2 != warpgroup) {
+      if (kPingpong && work_at.stage % 2 != warpgroup) {
         at.advance(k_tiles);
         work_.release(work_at);
         continue;
       }
       arch::note_work(ahead.tile_m, ahead.tile_n, ahead.group, ahead.k_begin, ahead.k_end);
-      if (kPingpong && n > 0) wait_for_turn(warpgroup);
+      if (kPingpong) wait_for_turn(warpgroup);
       Accumulators<config> sums;
       const auto issued = [&] {
         if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for

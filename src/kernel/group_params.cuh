@@ -10,7 +10,7 @@ namespace sluice {
 struct GroupParams {
   Grouping grouping;
   std::int32_t count;
-  std::int32_t rows;  // of A and D: what the sizes are held to
+  std::int32_t extent;  // m, or k of groups along K: what the sizes are held to
   const std::int32_t* sizes;
 };
 

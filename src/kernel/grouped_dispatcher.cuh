@@ -7,6 +7,13 @@
 
 namespace sluice {
 
+SLUICE_DEVICE GroupRange range_of_group(const GroupParams& params, int group) {
+  if (group >= params.count) return {};
+  const std::int32_t* number = params.sizes + group;
+  return range_of_group(params.grouping, params.extent, arch::load_global(number),
+                        params.grouping == Grouping::masked ? 0 : arch::load_global(number + 1));
+}
+
 // The groups as they follow one another, 32 at a time, one for each lane of a warp. Used by the whole warp. Few registers: producers have
 // few.
 class GroupWindow {
@@ -35,18 +42,13 @@ class GroupWindow {
       open(first_ + 32, arch::from_lane(end_, 31));
       passed = arch::count_lanes(end_ <= cluster_row);
     }
-    const GroupRows rows = rows_of(first_ + passed);
+    const GroupRange rows = rows_of(first_ + passed);
     const int cluster_rows = cluster_rows_of(rows, rows_per_cluster_);
     return {first_ + passed, arch::from_lane(end_, passed) - cluster_rows, cluster_rows, rows};
   }
 
  private:
-  SLUICE_DEVICE GroupRows rows_of(int group) const {
-    if (group >= params_.count) return {};
-    const std::int32_t* number = params_.sizes + group;
-    return rows_of_group(params_.grouping, params_.rows, arch::load_global(number),
-                         params_.grouping == Grouping::ragged ? arch::load_global(number + 1) : 0);
-  }
+  SLUICE_DEVICE GroupRange rows_of(int group) const { return range_of_group(params_, group); }
 
   // `before`: rows of cluster tiles of the groups before `first`.
   SLUICE_DEVICE void open(int first, int before) {
@@ -69,6 +71,8 @@ class GroupedDispatcher {
   // By the whole warp.
   SLUICE_DEVICE void run() const {
     arch::wait_for_predecessor();
+    if constexpr (computes_groups_along_k(config))
+      if (params_.groups.grouping == Grouping::along_k) return run_along_k();
     GroupWindow groups(params_.groups, config.tile_m * config.cluster_m);
     const SchedulerParams schedule = with_cluster_rows(params_.scheduler, arch::uniform(groups.cluster_rows()));
     const int items = item_count(schedule);
@@ -90,6 +94,29 @@ class GroupedDispatcher {
   }
 
  private:
+  // The tiles are a batch's; how much of K each has, its group says.
+  SLUICE_DEVICE void run_along_k() const {
+    const SchedulerParams& schedule = params_.scheduler;
+    const int items = item_count(schedule);
+    typename WorkRing<config>::Position at;
+    int item = Dispatcher<config>::unit(), group = -1;
+    GroupRange k;
+    SLUICE_NO_UNROLL
+    for (;; item += Dispatcher<config>::units()) {
+      if (schedule.claim == WorkClaim::ticket) item = next_ticket(items);
+      if (item >= items) break;
+      WorkTile tile = item_at(schedule, item);
+      if (tile.group != group) k = range_of_group(params_.groups, group = tile.group);
+      tile.row_end = params_.epilogue.m;
+      give_k(schedule, config.tile_k, k, tile);
+      if (arch::lane() == 0)
+        work_.put(work_.of_this_cta(tile), at);
+      else
+        at.advance();
+    }
+    if (arch::lane() == 0) work_.put_end(at);
+  }
+
   SLUICE_DEVICE int next_ticket(int items) const {
     int item = 0;
     if (arch::lane() == 0) item = tickets_.next(params_.reduction.counter, items);

@@ -12,6 +12,7 @@ struct ScaleParams {
   const float* data;  // null: none
   ScaleStrides strides;
   std::int32_t vectors;  // of the operand
+  bool runs;  // those of neighbouring vectors are neighbours, a tile's first lies at a multiple of 16 bytes, and its last ends at one
 };
 
 }  // namespace sluice

@@ -61,7 +61,7 @@ class WorkRing {
     Packets packets;
     SLUICE_UNROLL
     for (std::uint32_t i = 0; i < 3; ++i) arch::load_shared(slot + 16 * i, packets.words[i]);
-    return std::bit_cast<Slot>(packets).tile;
+    return std::bit_cast<WorkTile>(packets);
   }
 
   // Producers and consumers release every tile: whole warps, or a single thread that alone stands for its warp.
@@ -79,17 +79,13 @@ class WorkRing {
   static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
   static constexpr int kTakers = producing_warps(config) + kWarpsPerWarpgroup * consumer_warpgroups(config);
 
-  struct Slot {
-    WorkTile tile;
-    std::int32_t unused[2] = {};
-  };
   struct Packets {
     std::uint32_t words[3][4];
   };
-  static_assert(sizeof(Slot) == kWorkSlotBytes && sizeof(Packets) == kWorkSlotBytes);
+  static_assert(sizeof(WorkTile) == kWorkSlotBytes && sizeof(Packets) == kWorkSlotBytes);
 
   static SLUICE_DEVICE void write(const WorkTile& tile, arch::SharedAddress slot) {
-    const Packets packets = std::bit_cast<Packets>(Slot{tile});
+    const Packets packets = std::bit_cast<Packets>(tile);
     SLUICE_UNROLL
     for (std::uint32_t i = 0; i < 3; ++i) arch::store_shared(slot + 16 * i, packets.words[i]);
   }

@@ -30,7 +30,12 @@ inline GemmProblem as_batch(GemmProblem p, std::int64_t rows) {
   p.grouping = Grouping::none;
   return p;
 }
-inline GemmProblem as_batch(const GemmProblem& p) { return as_batch(p, expected_rows(p)); }
+inline GemmProblem as_batch(GemmProblem p) {
+  if (!is_grouped_along_k(p)) return as_batch(p, expected_rows(p));
+  p.k = p.batch > 0 ? (p.k + p.batch - 1) / p.batch : 0;
+  p.grouping = Grouping::none;
+  return p;
+}
 
 // Groups are never all as expected, and a choice that only fits those that are would be a bad one: a kernel is judged by what it takes in
 // the mean over these.

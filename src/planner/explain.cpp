@@ -66,7 +66,8 @@ std::string engineering(double value, std::string_view unit) {
   return fmt::format("{:.3g} {}", value, unit);
 }
 
-std::string of_expected_rows(const GemmProblem& p) {
+std::string of_expected_groups(const GemmProblem& p) {
+  if (is_grouped_along_k(p)) return fmt::format(" with about {} of K in each group", as_batch(p).k);
   return is_grouped(p) ? fmt::format(" with about {} rows in each group", expected_rows(p)) : "";
 }
 
@@ -85,7 +86,7 @@ std::string header(const Plan& plan) {
   const Roofs r = roofs_of(plan);
   const double ridge = peak * 1e3 / d.hbm_gb_per_s;
   out += fmt::format("work     {}{}, {} if each operand moves once: {:.1f} FLOP/B; the device turns from memory to matrix at {:.0f}\n",
-                     engineering(r.flops, "FLOP"), of_expected_rows(p), engineering(r.bytes, "B"), r.bytes > 0 ? r.flops / r.bytes : 0.0,
+                     engineering(r.flops, "FLOP"), of_expected_groups(p), engineering(r.bytes, "B"), r.bytes > 0 ? r.flops / r.bytes : 0.0,
                      ridge);
   const PredictedTime& t = plan.predicted;
   const std::array<std::pair<const char*, double>, 3> roofs{{{"FLOP", r.matrix_us}, {"HBM", r.hbm_us}, {"L2", t.l2_us}}};
@@ -106,7 +107,7 @@ std::string chosen_lines(const Plan& plan) {
                      plan.kernel.tile_k, plan.grid_ctas, threads_per_cta(plan.kernel), shared_memory_layout(plan.kernel).stages,
                      plan.shared_memory_bytes);
   const Roofs r = roofs_of(plan);
-  out += fmt::format("         predicted {:.2f} us{}, {}", t.total_us, of_expected_rows(plan.problem),
+  out += fmt::format("         predicted {:.2f} us{}, {}", t.total_us, of_expected_groups(plan.problem),
                      engineering(t.total_us > 0 ? r.flops / t.total_us * 1e6 : 0, "FLOP/s"));
   if (t.total_us > 0) out += fmt::format(", {:.0f}% of the binding roof", percent(std::max({r.matrix_us, r.hbm_us}) / t.total_us));
   out += plan.workspace_bytes == 0 ? "; no workspace\n" : fmt::format("; workspace {} bytes\n", plan.workspace_bytes);
@@ -257,7 +258,7 @@ const char* verdict_words(CandidateVerdict verdict) {
     case CandidateVerdict::excluded_by_options:
       return "excluded by the plan's options";
     case CandidateVerdict::no_groups:
-      return "have no registers left to find out which tiles groups have";
+      return "cannot find out which tiles groups have, or not end where they end";
     case CandidateVerdict::chosen:
     case CandidateVerdict::slower:
       break;

@@ -67,7 +67,8 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
     return CandidateVerdict::wrong_type;
   if (excluded(options, kernel)) return CandidateVerdict::excluded_by_options;
   if (kernel.load == LoadPath::tma && !aligned) return CandidateVerdict::needs_aligned_operands;
-  if (is_grouped(p) && !computes_groups(kernel)) return CandidateVerdict::no_groups;
+  if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)))
+    return CandidateVerdict::no_groups;
   if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;
   const Shape shape = tile_shape(p, kernel);
   if (static_cast<Wide>(shape.tiles_m) * shape.tiles_n * shape.matrices > kMostTiles) return CandidateVerdict::too_many_tiles;
@@ -147,6 +148,18 @@ SchedulerParams for_groups(const GemmProblem& p, const DeviceSpec& device, const
     const bool all = s.kind == SchedulerKind::stream_k || tiles < 2 * s.stream_k_ranges;
     s.stream_k_tiles = s.k_tiles == 0 ? 0 : all ? tiles : 2 * s.stream_k_ranges - 1;
   }
+  return s;
+}
+
+// Whole tiles, as many as of a batch. Some have more of K than others: where groups have so many tiles that every SM gets its share of
+// each, they are dealt out, else whoever is free takes the next.
+SchedulerParams for_groups_along_k(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, const KernelConfig& kernel,
+                                   SchedulerParams s) {
+  constexpr std::int32_t kManyRounds = 4;
+  const bool many = cluster_tiles_per_group(s) >= kManyRounds * clusters_that_fit(device, kernel);
+  s.kind = SchedulerKind::data_parallel;
+  s.claim = options.claim.value_or(many ? WorkClaim::fixed : WorkClaim::ticket);
+  if (s.k_tiles > 0) s.k_tiles = static_cast<std::int32_t>(ceil_div(p.k, kernel.tile_k));
   return s;
 }
 
@@ -251,7 +264,8 @@ Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vec
 }
 
 // Before any kernel is looked at: options that have no meaning together, or for groups.
-Status check_options(const PlanOptions& options, bool grouped) {
+Status check_options(const PlanOptions& options, const GemmProblem& p) {
+  const bool grouped = is_grouped(p);
   const auto wrong = [](const std::string& what) { return Error{ErrorCode::invalid_argument, what}; };
   const auto is = [&](SchedulerKind kind) { return options.scheduler == kind; };
   if (options.splits < 0 || options.stream_k_regions < 0 || options.min_k_tiles < 0)
@@ -276,6 +290,9 @@ Status check_options(const PlanOptions& options, bool grouped) {
   if (grouped && options.reduction && *options.reduction != Reduction::workspace)
     return wrong(std::string("reduction = ") + to_string(*options.reduction) +
                  " needs a CTA for each piece, and only the device knows how many groups have; their pieces meet in the workspace");
+  if (is_grouped_along_k(p) && options.scheduler && !is(SchedulerKind::data_parallel))
+    return wrong(std::string("scheduler = ") + to_string(*options.scheduler) +
+                 " with groups along k, whose k-tiles only the device can count: their tiles are computed whole; take data-parallel");
   if (grouped && options.stream_k_regions > 1)
     return wrong("stream_k_regions = " + std::to_string(options.stream_k_regions) +
                  " must divide the tiles, and only the device knows how many groups have; leave regions free");
@@ -315,7 +332,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   if (!checked) return checked.error();
   const GemmProblem& p = *checked;
   if (Status s = validate(device); !s) return s.error();
-  if (Status s = check_options(options, is_grouped(p)); !s) return s.error();
+  if (Status s = check_options(options, p); !s) return s.error();
   if (Status s = check_tile_count(p); !s) return s.error();
   if (options.calibration)
     if (Status s = validate(*options.calibration); !s) return Error{s.error().code, "calibration: " + s.error().message};
@@ -339,14 +356,18 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       continue;
     }
     schedules.assign(1, schedule_for(balanced, device, options, kernel));
-    const auto own = [&](const SchedulerParams& s) { return is_grouped(p) ? for_groups(p, device, kernel, s) : s; };
+    const auto own = [&](const SchedulerParams& s) {
+      return is_grouped(p)           ? for_groups(p, device, kernel, s)
+             : is_grouped_along_k(p) ? for_groups_along_k(p, device, options, kernel, s)
+                                     : s;
+    };
     if (Status s = check_forced(own(schedules.front()), device, kernel); !s) {
       last_refusal = s;
       candidate.verdict = CandidateVerdict::excluded_by_options;
       candidates.push_back(candidate);
       continue;
     }
-    if (!options.scheduler && !options.claim && options.determinism != Determinism::batch_invariant)
+    if (!options.scheduler && !options.claim && !is_grouped_along_k(p) && options.determinism != Determinism::batch_invariant)
       add_cut_schedules(device, kernel, schedules);
     const double factor = kernel_factor(calibration, kernel);
     for (const SchedulerParams& schedule : schedules) {
@@ -354,7 +375,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       if (is_grouped(p) && !options.scheduler && !suits_groups(candidate.scheduler, device, kernel)) continue;
       candidate.predicted = is_grouped(p)
                                 ? predict_for_groups(p, device, kernel, schedule, calibration, factor)
-                                : predict(p, device, kernel, schedule, worker_count(schedule, device, kernel), calibration, factor);
+                                : predict(balanced, device, kernel, schedule, worker_count(schedule, device, kernel), calibration, factor);
       candidates.push_back(candidate);
     }
   }

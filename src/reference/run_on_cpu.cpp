@@ -215,13 +215,14 @@ class TileWorker {
   void multiply(const Block& block, const WorkTile& tile) {
     std::fill(accumulators_.begin(), accumulators_.end(), 0.0f);
     if (!reads_a_and_b(problem_) || block.rows == 0) return;
-    for (std::int64_t k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) add_k_tile(block, k_tile);
+    for (std::int64_t k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile)
+      add_k_tile(block, tile.first_k + k_tile * kernel_.tile_k, tile.end_k);
     scale_vectors(block);
   }
 
   // FP8 in blocks of 128 of K, each of which is summed up by itself.
-  void add_k_tile(const Block& block, std::int64_t k_tile) {
-    const std::int64_t begin = k_tile * kernel_.tile_k, end = std::min<std::int64_t>(begin + kernel_.tile_k, problem_.k);
+  void add_k_tile(const Block& block, std::int64_t begin, std::int64_t end_k) {
+    const std::int64_t end = std::min<std::int64_t>(begin + kernel_.tile_k, end_k);
     const std::int64_t step = is_fp8(problem_.type_a) ? std::min(kScaleBlockElems, kernel_.tile_k) : kernel_.tile_k;
     for (std::int64_t k = begin; k < end; k += step) add_block_of_k(block, k, std::min(step, end - k));
   }
@@ -301,7 +302,7 @@ class TileWorker {
 // The items of a plan's schedule, when the sizes of its groups are at hand.
 class Items {
  public:
-  Items(const Plan& plan, const GemmArguments& arguments) : plan_(plan), schedule_(plan.scheduler) {
+  Items(const Plan& plan, const GemmArguments& arguments) : plan_(plan), sizes_(arguments.groups), schedule_(plan.scheduler) {
     if (!is_grouped(plan.problem)) return;
     groups_.emplace(plan.problem, arguments.groups, plan.kernel.tile_m * plan.kernel.cluster_m);
     schedule_ = with_cluster_rows(schedule_, groups_->cluster_rows());
@@ -309,14 +310,18 @@ class Items {
   std::int32_t count() const { return item_count(schedule_); }
   WorkTile at(std::int32_t item) const {
     const TilePiece piece = piece_at(schedule_, item);
-    if (groups_) return piece.peers > 0 ? groups_->place(schedule_, piece) : WorkTile{.peers = 0};
-    WorkTile tile = place(schedule_, piece);
-    tile.row_end = static_cast<std::int32_t>(plan_.problem.m);
+    const GemmProblem& p = plan_.problem;
+    WorkTile tile{.peers = 0};
+    if (piece.peers > 0) tile = groups_ ? groups_->place(schedule_, piece) : place(schedule_, piece);
+    if (!groups_) tile.row_end = static_cast<std::int32_t>(p.m);
+    tile.end_k = static_cast<std::int32_t>(p.k);
+    if (is_grouped_along_k(p)) give_k(schedule_, plan_.kernel.tile_k, range_of_group(p, sizes_, tile.group), tile);
     return tile;
   }
 
  private:
   const Plan& plan_;
+  const std::int32_t* sizes_;
   SchedulerParams schedule_;
   std::optional<GroupTable> groups_;
 };

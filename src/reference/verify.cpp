@@ -144,8 +144,14 @@ void add(ElementSums& sums, const BlockSums& block, double scale) {
 // One thread's state: a block of D, its sums, and the panels they are made from.
 class Verifier {
  public:
-  Verifier(const GemmProblem& problem, const Matrices& matrices)
-      : problem_(problem), matrices_(matrices), a_(kBlock * kDepth), b_(kDepth * kBlock), blocks_(kBlock), sums_(kBlock * kBlock) {}
+  Verifier(const GemmProblem& problem, const Matrices& matrices, const std::int32_t* sizes)
+      : problem_(problem),
+        matrices_(matrices),
+        sizes_(sizes),
+        a_(kBlock * kDepth),
+        b_(kDepth * kBlock),
+        blocks_(kBlock),
+        sums_(kBlock * kBlock) {}
 
   // row_end: behind the last row that counts.
   void check_block(std::int64_t batch, std::int64_t row, std::int64_t row_end, std::int64_t column, VerifyReport& report) {
@@ -153,8 +159,9 @@ class Verifier {
     std::fill(sums_.begin(), sums_.end(), ElementSums{});
     rows_.fill({});
     columns_.fill({});
-    if (reads_a_and_b(problem_))
-      for (std::int64_t k = 0; k < problem_.k; k += kDepth) add_panel(batch, row, rows, column, columns, k);
+    const Depth depth = depth_of(batch);
+    for (std::int64_t k = depth.first; k < depth.end; k += kDepth)
+      add_panel(batch, row, rows, column, columns, k, std::min(kDepth, depth.end - k));
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < columns; ++c) {
         ElementSums& sums = sums_[static_cast<std::size_t>(r * kBlock + c)];
@@ -168,11 +175,12 @@ class Verifier {
   void check_element(const Place& at, VerifyReport& report) const {
     ElementSums sums;
     double granule_a = 1, granule_b = 1;
-    for (std::int64_t first = 0; reads_a_and_b(problem_) && first < problem_.k; first += kDepth) {
+    const Depth depth = depth_of(at.batch);
+    for (std::int64_t first = depth.first; first < depth.end; first += kDepth) {
       BlockSums block;
-      for (std::int64_t step_at = first; step_at < std::min(problem_.k, first + kDepth); step_at += kFp8StepElems) {
+      for (std::int64_t step_at = first; step_at < std::min(depth.end, first + kDepth); step_at += kFp8StepElems) {
         StepSums step;
-        for (std::int64_t k = step_at; k < std::min(problem_.k, step_at + kFp8StepElems); ++k) {
+        for (std::int64_t k = step_at; k < std::min(depth.end, step_at + kFp8StepElems); ++k) {
           const double a = matrices_.a(at.batch, at.row, k), b = matrices_.b(at.batch, k, at.column);
           step.product += a * b;
           step.largest = std::max(step.largest, std::abs(a * b));
@@ -199,14 +207,35 @@ class Verifier {
     double scale = 1;    // in the panel at hand
   };
 
+  // What of K a matrix of D is made from.
+  struct Depth {
+    std::int64_t first, end;
+  };
+  Depth depth_of(std::int64_t batch) const {
+    if (!reads_a_and_b(problem_)) return {0, 0};
+    if (!is_grouped_along_k(problem_)) return {0, problem_.k};
+    const GroupRange k = range_of_group(problem_, sizes_, batch);
+    return {k.first, std::int64_t{k.first} + k.count};
+  }
+
   void check(const Place& at, const ElementSums& sums, VerifyReport& report) const {
-    const ElementBound bound = bound_element(problem_, sums, matrices_.c(at), matrices_.bias(at));
+    if (is_grouped_along_k(problem_)) return check(problem_of(at.batch), at, sums, report);
+    check(problem_, at, sums, report);
+  }
+  GemmProblem problem_of(std::int64_t batch) const {
+    GemmProblem p = problem_;
+    const Depth depth = depth_of(batch);
+    p.k = depth.end - depth.first;
+    return p;
+  }
+  void check(const GemmProblem& problem, const Place& at, const ElementSums& sums, VerifyReport& report) const {
+    const ElementBound bound = bound_element(problem, sums, matrices_.c(at), matrices_.bias(at));
     const double got = matrices_.d(at);
     count(report, at, got, bound.reference, judge(bound, got));
   }
 
-  void add_panel(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t k) {
-    const std::int64_t depth = std::min(kDepth, problem_.k - k);
+  void add_panel(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t k,
+                 std::int64_t depth) {
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t i = 0; i < depth; ++i) {
         const double value = a_[static_cast<std::size_t>(r * kDepth + i)] = matrices_.a(batch, row + r, k + i);
@@ -253,6 +282,7 @@ class Verifier {
 
   const GemmProblem& problem_;
   const Matrices& matrices_;
+  const std::int32_t* sizes_;  // of groups
   std::vector<double> a_, b_;
   std::vector<BlockSums> blocks_;  // of one row
   std::vector<ElementSums> sums_;
@@ -267,7 +297,7 @@ class RowTable {
  public:
   RowTable(const GemmProblem& p, const std::int32_t* sizes) {
     for (std::int64_t g = 0; g < p.batch; ++g) {
-      const GroupRows group = is_grouped(p) ? rows_of_group(p, sizes, g) : GroupRows{0, static_cast<std::int32_t>(p.m)};
+      const GroupRange group = is_grouped(p) ? range_of_group(p, sizes, g) : GroupRange{0, static_cast<std::int32_t>(p.m)};
       if (group.count > 0) parts_.push_back({{g, group.first, group.first + group.count}, rows_, blocks_});
       rows_ += group.count;
       blocks_ += (group.count + kBlock - 1) / kBlock;
@@ -352,7 +382,7 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
 
   std::mutex mutex;
   parallel(items, thread_count(0, items), [&](auto& next, int) {
-    Verifier verifier(p, matrices);
+    Verifier verifier(p, matrices, arguments.groups);
     VerifyReport own;
     for (std::int64_t item = next(); item >= 0; item = next()) {
       if (every) {

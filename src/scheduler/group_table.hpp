@@ -13,7 +13,7 @@ class GroupTable {
  public:
   GroupTable(const GemmProblem& problem, const std::int32_t* sizes, std::int32_t rows_per_cluster) {
     for (std::int32_t g = 0; g < static_cast<std::int32_t>(problem.batch); ++g) {
-      const GroupRows rows = rows_of_group(problem, sizes, g);
+      const GroupRange rows = range_of_group(problem, sizes, g);
       const std::int32_t cluster_rows = cluster_rows_of(rows, rows_per_cluster);
       if (cluster_rows > 0) groups_.push_back({g, cluster_rows_, cluster_rows, rows});
       cluster_rows_ += cluster_rows;

@@ -25,9 +25,9 @@ struct GroupTiles {
   std::int32_t group = 0;
   std::int32_t first_cluster_row = 0;
   std::int32_t cluster_rows = 0;
-  GroupRows rows;
+  GroupRange rows;
 };
-SLUICE_HOST_DEVICE constexpr std::int32_t cluster_rows_of(const GroupRows& rows, std::int32_t rows_per_cluster) {
+SLUICE_HOST_DEVICE constexpr std::int32_t cluster_rows_of(const GroupRange& rows, std::int32_t rows_per_cluster) {
   return (rows.count + rows_per_cluster - 1) / rows_per_cluster;
 }
 
@@ -52,6 +52,13 @@ SLUICE_HOST_DEVICE constexpr WorkTile place_in_group(SchedulerParams p, TilePiec
   tile.first_row = group.rows.first;
   tile.row_end = group.rows.first + group.rows.count;
   return tile;
+}
+
+// To a whole tile of a batch that stands for groups along K what its group has of K, in the schedule of all that there is.
+SLUICE_HOST_DEVICE constexpr void give_k(const SchedulerParams& p, std::int32_t tile_k, const GroupRange& k, WorkTile& tile) {
+  tile.first_k = k.first;
+  tile.end_k = k.first + k.count;
+  tile.k_end = p.k_tiles == 0 ? 0 : (k.count + tile_k - 1) / tile_k;
 }
 
 }  // namespace sluice

@@ -46,7 +46,7 @@ Result<Simulation> simulate(const Plan& plan, const SimulateOptions& options) {
   if (plan.device.sm_count <= 0)
     return Error{ErrorCode::invalid_argument,
                  "device '" + plan.device.name + "' has " + std::to_string(plan.device.sm_count) + " SMs; at least 1 is needed"};
-  if (is_grouped(plan.problem))
+  if (has_groups(plan.problem))
     return Error{ErrorCode::unsupported, std::string("the plan is for ") + to_string(plan.problem.grouping) +
                                              " groups, whose sizes only the device knows; simulate a batch of their size"};
   if (options.resident_units < 0)

@@ -30,7 +30,7 @@ GroupedShape masked(std::vector<std::int32_t> rows, std::int64_t room, DataType 
 TEST(GroupedShapes, EachHasANameOfItsOwn) {
   std::vector<std::string> all = names(grouped_shapes(""));
   EXPECT_EQ(all.front(), "contiguous e4m3 ragged 4x8192x4096x7168");
-  EXPECT_EQ(all.back(), "skewed bf16 ragged 64x~512x4096x4096");
+  EXPECT_EQ(all.back(), "gradients bf16 along-k 64x~512x4096x4096");
   std::sort(all.begin(), all.end());
   EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end()) << *std::adjacent_find(all.begin(), all.end());
 }
@@ -38,7 +38,8 @@ TEST(GroupedShapes, EachHasANameOfItsOwn) {
 TEST(GroupedShapes, AreOfTheSetsThatAreNamed) {
   std::map<std::string, int> sets;
   for (const GroupedShape& shape : grouped_shapes("")) ++sets[shape.set];
-  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8}, {"experts", 1}, {"masked", 39}, {"skewed", 4}};
+  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8}, {"experts", 1},
+                                               {"masked", 39},     {"skewed", 4},   {"gradients", 5}};
   EXPECT_EQ(sets, expected);
 }
 
@@ -49,6 +50,20 @@ TEST(GroupedShapes, AreFoundByAPartOfTheirName) {
   for (const GroupedShape& shape : grouped_shapes("bf16")) EXPECT_EQ(shape.type, DataType::bf16);
   EXPECT_EQ(grouped_shapes("bf16").size() + grouped_shapes("e4m3").size(), grouped_shapes("").size());
   EXPECT_TRUE(grouped_shapes("nonesuch").empty());
+}
+
+// Groups of 8 and 24 tokens, weights of 384 x 256.
+TEST(GroupedShapes, AlongK) {
+  const GroupedShape shape{.set = "mine", .type = DataType::bf16, .grouping = Grouping::along_k, .rows = {8, 24}, .n = 256, .k = 384};
+  EXPECT_EQ(to_string(shape), "bf16 along-k 2x~16x256x384");
+  EXPECT_EQ(flops(shape), 2.0 * 384 * 256 * 32);
+  EXPECT_EQ(bytes(shape), 32.0 * (384 + 256) * 2 + 2.0 * 384 * 256 * 2);
+  EXPECT_EQ(group_numbers(shape), (std::vector<std::int32_t>{0, 8, 32}));
+  const Result<GemmProblem> grouped = validate(grouped_problem(shape)), dense = validate(dense_problem(shape));
+  ASSERT_TRUE(grouped) << grouped.error().message;
+  ASSERT_TRUE(dense) << dense.error().message;
+  EXPECT_EQ(flops(*grouped), flops(shape));
+  EXPECT_EQ(flops(*dense), flops(shape));
 }
 
 TEST(GroupedShapes, ShareOutAllTheirRows) {
@@ -65,7 +80,7 @@ TEST(GroupedShapes, ShareOutAllTheirRows) {
     const auto mean = static_cast<double>(all_rows(shape)) / static_cast<double>(shape.rows.size());
     for (const std::int32_t rows : shape.rows) {
       EXPECT_GE(rows, 0);
-      EXPECT_TRUE(shape.grouping == Grouping::ragged || rows <= shape.room) << to_string(shape);
+      EXPECT_TRUE(shape.grouping != Grouping::masked || rows <= shape.room) << to_string(shape);
       const bool about_equal = shape.set == "unpadded" || shape.set == "masked";
       EXPECT_TRUE(!about_equal || std::abs(rows - mean) <= 0.4 * mean + 1) << to_string(shape) << " has a group of " << rows;
     }
@@ -79,7 +94,7 @@ TEST(GroupedShapes, MakeProblemsThatCanBePlanned) {
       EXPECT_TRUE(made) << describe(p) << ": " << made.error().message;
     }
     EXPECT_EQ(dense_problem(shape).grouping, Grouping::none);
-    EXPECT_EQ(dense_problem(shape).m, all_rows(shape));
+    EXPECT_EQ(dense_problem(shape).m, shape.grouping == Grouping::along_k ? shape.k : all_rows(shape));
   }
 }
 

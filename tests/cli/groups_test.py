@@ -77,6 +77,30 @@ class GroupsTest(SluiceTest):
             self.assertIn(f"{76 * N} elements checked: all within the bound", said)
             self.assert_rows("D.npy", shape, expected)
 
+    def test_groups_along_k(self):
+        sizes, m = [5, 0, 34, 1], 16
+        a, b = Matrix.random(K, m, "bf16", 1), Matrix.random(K, N, "bf16", 2)
+        self.write_matrix("A.npy", a)  # as gradients come: a row for each of the K that are summed over
+        self.write_matrix("B.npy", b)
+        begins = offsets(sizes)
+        expected = {}
+        for g, (begin, end) in enumerate(zip(begins, begins[1:])):
+            product = naive_product(rows_of(a, begin, end).transposed(), rows_of(b, begin, end))
+            expected |= {g * m + row: product[row * N : (row + 1) * N] for row in range(m)}
+        flags = ("--transpose-a", "--grouping", "along-k", "--check")
+        self.write_integers("offsets.npy", begins)
+        for backend in self.backends:
+            for groups in ("5,0,34,1", "offsets.npy"):
+                said = self.succeed(*self.gemm(*flags, "--groups", groups, "--backend", backend))
+                self.assertIn("4 along-k groups of 0 to 34 elements of K, 40 in all", said)
+                self.assertIn("16 x 24 x 40, 4 along-k groups bf16 -> fp32, A column-major, B row-major", said)
+                self.assertIn(f"{4 * m * N} elements checked: all within the bound", said)
+                self.assert_rows("D.npy", (4, m, N), expected)
+        self.succeed("gemm", "--m", "24", "--n", "40", "--grouping", "along-k", "--groups", "7,0,70", "--check", "--backend", "reference")
+        self.refuse(*self.gemm(*flags, "--groups", "5,0,36"), says="the groups end at element 41 of K, but A (A.npy) has 40")
+        self.write_batch("A.npy", [a, a])
+        self.refuse(*self.gemm(*flags, "--groups", "5,0"), says=("A (A.npy) holds 2 matrices", "groups along k", "reshape"))
+
     def test_ragged_offsets_from_a_file(self):
         shape, expected = self.ragged(first=3, behind=6)
         for descr in ("<i4", "<i8"):

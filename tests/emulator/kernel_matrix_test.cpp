@@ -194,6 +194,7 @@ void add_block_scaled(std::vector<GemmCase>& cases, const KernelConfig& kernel, 
               std::array{16, 112, 144, 272}[static_cast<std::size_t>(n % 4)]),
         n);
   add(sized("scaled, several tiles", cm + 130, 2 * cn - 7, 400), 1);
+  gpu_tests::add_runs(cases, kernel, index, /*small=*/true);
   if (!resources(kernel).joins_pieces) return;
   for (const SchedulerKind kind : {SchedulerKind::split_k, SchedulerKind::stream_k}) {
     GemmCase c = sized(std::string("scaled, ") + to_string(kind), cm + 1, 2 * cn - 8, 7 * kernel.tile_k - 16);

@@ -24,8 +24,9 @@ int main(int argc, char** argv) {
   const std::string_view constant = argv[13];
   gemm_case.problem.constant_a = constant == "a" || constant == "both";
   gemm_case.problem.constant_b = constant == "b" || constant == "both";
-  if (const std::string_view groups = argv[14]; groups != "none") {  // where each begins, and where the last ends
-    gemm_case.problem.grouping = Grouping::ragged;
+  if (std::string_view groups = argv[14]; groups != "none") {  // where each begins, and where the last ends; behind a k: along K
+    gemm_case.problem.grouping = groups.front() == 'k' ? Grouping::along_k : Grouping::ragged;
+    if (groups.front() == 'k') groups.remove_prefix(1);
     for (std::size_t at = 0; at < groups.size(); at = std::min(groups.find(',', at), groups.size() - 1) + 1)
       gemm_case.groups.push_back(std::atoi(groups.data() + at));
   }
@@ -35,6 +36,8 @@ int main(int argc, char** argv) {
     if (is_fp8(kernel.type_a)) {
       gemm_case.problem.scaling_a = Scaling::per_vector_128;
       gemm_case.problem.scaling_b = Scaling::per_block_128;
+      gemm_case.problem.scale_layout_a = Layout::column_major;
+      gemm_case.offset_scale_elems = 0;
     }
     PlanOptions options;
     options.kernel_name = argv[1];

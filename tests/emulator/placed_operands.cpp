@@ -11,7 +11,6 @@ namespace sluice::test {
 namespace {
 
 constexpr unsigned char kPoison = 0xff;  // NaN in every format
-constexpr int kScaleOffsetElems = 1;     // scales are aligned to no more than their size
 constexpr double kSpread = 64;           // numbers that have scales take up more of e4m3's 448
 
 // What the positive codes stand for, in their order: OCP 8-bit Floating Point Specification. NaN and infinities are left out.
@@ -73,8 +72,8 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
       c_(problem.type_d, problem.epilogue.beta != 0 ? gpu_tests::span_c(problem) : 0, gemm_case.offset_d_elems),
       d_(problem.type_d, gpu_tests::span_d(problem), gemm_case.offset_d_elems),
       bias_(problem.type_d, bias_elems(problem), gemm_case.offset_d_elems),
-      scale_a_(DataType::fp32, scale_elems_a(problem), kScaleOffsetElems),
-      scale_b_(DataType::fp32, scale_elems_b(problem), kScaleOffsetElems),
+      scale_a_(DataType::fp32, scale_elems_a(problem), gemm_case.offset_scale_elems),
+      scale_b_(DataType::fp32, scale_elems_b(problem), gemm_case.offset_scale_elems),
       groups_(gemm_case.groups) {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::normal_distribution<double> normal;
@@ -121,6 +120,7 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
 }
 
 void PlacedOperands::poison_rows_of_no_group() {
+  if (problem_.grouping == Grouping::along_k) return poison_depth_of_no_group();
   if (problem_.layout_a != Layout::row_major) return;
   const std::int64_t matrices = problem_.batch_stride_a == 0 ? 1 : problem_.batch;  // one that groups share
   std::vector<bool> used(static_cast<std::size_t>(matrices * problem_.m));
@@ -132,6 +132,20 @@ void PlacedOperands::poison_rows_of_no_group() {
   for (std::int64_t row = 0; row < matrices * problem_.m; ++row)
     for (std::int64_t k = 0; k < problem_.k && !used[static_cast<std::size_t>(row)]; ++k)
       a_.set(row / problem_.m * problem_.batch_stride_a + row % problem_.m * problem_.lda + k, std::numeric_limits<double>::quiet_NaN());
+}
+
+void PlacedOperands::poison_depth_of_no_group() {
+  std::vector<bool> used(static_cast<std::size_t>(problem_.k));
+  for (std::int64_t z = 0; z < problem_.batch; ++z) {
+    const gpu_tests::Rows depth = gpu_tests::depth_of(problem_, groups_, z);
+    std::fill_n(used.begin() + depth.first, depth.count, true);
+  }
+  for (std::int64_t k = 0; k < problem_.k; ++k) {
+    if (used[static_cast<std::size_t>(k)]) continue;
+    for (std::int64_t row = 0; row < problem_.m; ++row) a_.set(k * problem_.lda + row, std::numeric_limits<double>::quiet_NaN());
+    for (std::int64_t column = 0; column < problem_.n; ++column)
+      b_.set(k * problem_.ldb + column, std::numeric_limits<double>::quiet_NaN());
+  }
 }
 
 void PlacedOperands::poison() {

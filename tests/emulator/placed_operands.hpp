@@ -45,6 +45,7 @@ class PlacedOperands {
  private:
   std::string outside_of_d();
   void poison_rows_of_no_group();
+  void poison_depth_of_no_group();
 
   GemmProblem problem_;
   gpu_tests::CPlace c_place_;

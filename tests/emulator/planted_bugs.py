@@ -3,7 +3,7 @@ import dataclasses
 
 # What SLUICE_KERNEL gets in core/kernel_list.def, the kernel's name, and a problem that fills its ring several times over:
 # m, n, k, batch, type of D, beta, offset of D in elements, scheduler, claim, pieces of a tile (0: not split-K), how they meet, constant
-# operands (none, a, b or both), rows before which groups begin (none: no groups).
+# operands (none, a, b or both), rows before which groups begin (k...: elements of K; none: no groups).
 KERNELS = {
     "plain": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1 data-parallel fixed 0 workspace none none"),
@@ -21,11 +21,14 @@ KERNELS = {
     "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none none"),
     "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
+    "along_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_cr_ping_64x64x64_c1x1", "136 200 460 1 bf16 0 0 data-parallel ticket 0 workspace none k3,40,170,170,450"),
 }
 
 PIPELINE = "kernel/pipeline.cuh"
 KERNEL = "kernel/gemm_kernel.cuh"
 DISPATCHER = "kernel/dispatcher.cuh"
+CLIP = "kernel/mainloop/clip_k.cuh"
+GROUPS = "scheduler/groups.hpp"
 SHORT = "kernel/mainloop/short_tile.cuh"
 TMA = "kernel/mainloop/tma_producer.cuh"
 THREADS = "kernel/mainloop/thread_producer.cuh"
@@ -61,11 +64,15 @@ def deadlock(*who):
 BUGS = [
     Bug("scales_fetched_into_a_stage_in_use", "fp8", SCALES, [("      ring_.wait_empty(at);\n", "")],
         rf"producer warp 2 .*{at(SCALES)} (ends a phase of full\[\d+\] while|arrives once more than expected|.*no synchronisation lies between)"),
-    Bug("scales_never_fetched", "fp8", SCALES, [("        p.copy(ring_.scales_p(at, block), inside);\n", "")],
+    Bug("runs_of_scales_never_fetched", "fp8", SCALES, [("        p.copy(ring_.scales_p(at, block), block < blocks_left, full);\n", "")],
+        deadlock(rf"consumer [01] warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 35 of 35 arrivals and 800 bytes to come")),
+    Bug("words_of_scales_never_fetched", "fp8", SCALES, [("        q.copy(ring_.scales_q(at, block), block < blocks_left, full);\n", "")],
         rf"consumer [01] .*{at(PROMOTION)} reads shared memory that nobody has written"),
+    Bug("runs_of_scales_not_expected", "fp8", SCALES, [("(p.run_bytes() + q.run_bytes()) * blocks", "q.run_bytes() * blocks")],
+        rf"ends a phase of full\[\d+\] while|more bytes (than were expected|have come)"),
     Bug("scales_of_the_next_stage", "fp8", PROMOTION, 
         [("ring_.scales_p(at, block) + words((first_block_", "ring_.scales_p(at, block) + scale_bytes(config) + words((first_block_")],
-        rf"consumer [01] .*{at(PROMOTION)} reads (what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
+        rf"consumer [01] .*{at(PROMOTION)} reads (what another thread is writing: no synchronisation lies between|what a copy is still filling|shared memory that nobody has written)"),
     Bug("promoted_before_it_is_multiplied", "fp8", PROMOTION,
         [("        arch::wgmma_wait<0>();\n        promote(sums, d, scales, at, unit);\n", "        promote(sums, d, scales, at, unit);\n")],
         r"(consumer [01] .* uses an accumulator while wgmma still work on it: no wgmma_wait lies between"
@@ -133,7 +140,7 @@ BUGS = [
                  r"at work tile \(m \d, n \d, group 0, k-tiles 0 to 8\)")),
     Bug("one_k_tile_too_few_multiplied", "plain", KERNEL, [("first_block).multiply(sums, at, k_tiles, issued)", "first_block).multiply(sums, at, k_tiles - 1, issued)")],
         deadlock(rf"producer warp [01] at [^\n]*{at(PIPELINE)} waits for [^\n]* empty\[\d+\]") + r"|wrong result: .*outside the bound"),
-    Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("k = k_tile * config.tile_k", "k = (k_tile ^ (operand == Operand::p)) * config.tile_k")],
+    Bug("wrong_k_tile_of_one_operand", "plain", TMA, [("+ k_tile * config.tile_k", "+ (k_tile ^ (operand == Operand::p)) * config.tile_k")],
         r"wrong result: "),
     Bug("wrong_multicast_mask", "cluster", OPERAND, [("for (int i = 0; i < kSharers; ++i)", "for (int i = 1; i < kSharers; ++i)")],
         deadlock(rf"CTA 0 consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 2 of 2 arrivals and \d+ bytes to come")
@@ -220,6 +227,12 @@ BUGS = [
     Bug("rows_expected_that_were_left_out", "groups", SHORT, [("blocks_with_rows(tile, 0, kBlocks) * Tile", "kBlocks * Tile")],
         deadlock(rf"consumer [01] warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d\], in its phase \d with 2 of 2 arrivals and \d+ bytes to come")),
     Bug("rows_left_out_that_are_there", "groups", SHORT, [("(rows + kWgmmaRows - 1) / kWgmmaRows", "rows / kWgmmaRows")], r"wrong result: "),
+    Bug("next_group_not_clipped", "along_k", CLIP, [("inside <= 0 ? depth : inside < depth ? depth - inside : 0", "0")],
+        r"wrong result: |reads 16 bytes of global memory outside every operand"),
+    Bug("clipped_box_not_moved_back", "along_k", CLIP, [("k - clipped + depth", "k + depth")],
+        r"wrong result: |reads 16 bytes of global memory outside every operand"),
+    Bug("groups_begin_with_k", "along_k", GROUPS, [("  tile.first_k = k.first;\n", "")], r"wrong result: "),
+    Bug("last_of_a_groups_k_left_out", "along_k", GROUPS, [("(k.count + tile_k - 1) / tile_k", "k.count / tile_k")], r"wrong result: "),
     Bug("turn_kept_with_an_empty_tile", "groups", SHORT, [("    pass_over(ring, at, k_tiles);\n    issued();\n", "    pass_over(ring, at, k_tiles);\n")],
         deadlock(r"consumer [01] warp \d+ at [^\n]* waits for [^\n]*named barrier")),
     Bug("end_of_work_not_told", "plain", DISPATCHER, [("    work_.put_end(at);\n", "")],

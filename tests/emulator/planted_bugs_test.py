@@ -15,6 +15,7 @@ from planted_bugs import BUGS, KERNELS, Bug
 
 SOURCE, CXX, *ARCHIVES = sys.argv[1:] if len(sys.argv) > 3 else ("", "", "")
 SEEDS = 6
+LAYOUTS = ("rc", "rr", "cc", "cr")  # in the order of core/kernel_instances.hpp
 
 
 class Failed(Exception):
@@ -41,9 +42,9 @@ def run_kernel(folder, kernel, bug=None):
         (overlay / bug.file).parent.mkdir(parents=True)
         (overlay / bug.file).write_text(text)
     line, name, problem = KERNELS[kernel]
-    types = name.split("_")[0]
+    types, layouts = name.split("_")[:2]
     instance = folder / "instance.cpp"
-    instance.write_text(f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {types}, {types}, rc, 0, {line})\n')
+    instance.write_text(f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {types}, {types}, {layouts}, {LAYOUTS.index(layouts)}, {line})\n')
     command(CXX, "-std=c++20", "-O1", "-w", "-I", overlay, "-I", source, "-I", pathlib.Path(SOURCE) / "include", "-c", instance,
             "-o", folder / "instance.o")
     # The first definition of a kernel wins.

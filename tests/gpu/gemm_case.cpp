@@ -306,7 +306,7 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   p.type_b = kernel.type_b;
   p.layout_a = kernel.layout_a;
   p.layout_b = kernel.layout_b;
-  if (p.grouping != Grouping::none) p.batch = static_cast<std::int64_t>(c.groups.size()) - (p.grouping == Grouping::ragged ? 1 : 0);
+  if (p.grouping != Grouping::none) p.batch = static_cast<std::int64_t>(c.groups.size()) - (p.grouping == Grouping::masked ? 0 : 1);
   const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
   const std::int64_t unit = kernel.load == LoadPath::tma ? kTmaBytes / size_bytes(p.type_a) : 1;
   const auto leading = [](std::int64_t length, std::int64_t step, int pad) {
@@ -319,6 +319,7 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   const auto stride = [](std::int64_t matrix, int gap) { return gap < 0 ? 0 : matrix + gap; };
   p.batch_stride_a = stride((a_rows ? p.m : p.k) * p.lda, c.gap_a_elems);
   p.batch_stride_b = stride((b_rows ? p.k : p.n) * p.ldb, c.gap_b_elems);
+  if (p.grouping == Grouping::along_k) p.batch_stride_a = p.batch_stride_b = 0;
   p.batch_stride_d = stride(p.m * p.ldd, c.gap_d_elems);
   p.batch_stride_c = c.c == CPlace::is_d ? p.batch_stride_d : stride(p.m * p.ldc, c.gap_c_elems);
   const ScaleRuns scales_a = scale_runs_a(p), scales_b = scale_runs_b(p);
@@ -336,6 +337,12 @@ namespace {
 
 std::int64_t held_to(std::int64_t value, std::int64_t least, std::int64_t most) { return std::min(std::max(value, least), most); }
 
+Rows between(const std::vector<std::int32_t>& offsets, std::int64_t group, std::int64_t extent) {
+  const auto g = static_cast<std::size_t>(group);
+  const std::int64_t first = held_to(offsets[g], 0, extent);
+  return {first, held_to(offsets[g + 1], first, extent) - first};
+}
+
 bool meets(const KernelConfig& kernel) {
   return kernel.layout_a == Layout::row_major && kernel.layout_b == Layout::column_major &&
          kernel.schedule == KernelSchedule::cooperative && kernel.load == LoadPath::tma;
@@ -344,11 +351,12 @@ bool meets(const KernelConfig& kernel) {
 }  // namespace
 
 Rows rows_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std::int64_t group) {
-  if (p.grouping == Grouping::none) return {0, p.m};
-  const auto g = static_cast<std::size_t>(group);
-  if (p.grouping == Grouping::masked) return {0, held_to(groups[g], 0, p.m)};
-  const std::int64_t first = held_to(groups[g], 0, p.m);
-  return {first, held_to(groups[g + 1], first, p.m) - first};
+  if (p.grouping == Grouping::none || p.grouping == Grouping::along_k) return {0, p.m};
+  if (p.grouping == Grouping::masked) return {0, held_to(groups[static_cast<std::size_t>(group)], 0, p.m)};
+  return between(groups, group, p.m);
+}
+Rows depth_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std::int64_t group) {
+  return p.grouping == Grouping::along_k ? between(groups, group, p.k) : Rows{0, p.k};
 }
 std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 
@@ -367,6 +375,7 @@ void scale_all(std::vector<GemmCase>& cases, const KernelConfig& kernel, int ker
   int n = kernel_index;
   for (GemmCase& c : cases) c = with_scales(std::move(c), kernel, n++);
   add_scaled(cases, kernel, kernel_index);
+  add_runs(cases, kernel, kernel_index);
   std::vector<GemmCase> pieces;
   for (int i = 0; i < 2; ++i) {
     add_pieces(pieces, kernel);

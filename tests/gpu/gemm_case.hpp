@@ -33,6 +33,7 @@ struct GemmCase {
   int gap_scale_a_elems = 0, gap_scale_b_elems = 0;
   // From a 256-byte boundary to the first element.
   int offset_a_elems = 0, offset_b_elems = 0, offset_d_elems = 0;
+  int offset_scale_elems = 1;  // of both operands: they need be aligned to no more than their size
 };
 
 // The problem with everything filled in that depends on the kernel.
@@ -43,6 +44,8 @@ struct Rows {
   std::int64_t first = 0, count = 0;
 };
 Rows rows_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std::int64_t group);
+// What of K a group has: all, but for groups along K.
+Rows depth_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std::int64_t group);
 // How many matrices A and D are.
 std::int64_t row_matrices(const GemmProblem& p);
 

@@ -49,6 +49,7 @@ struct GemmHarness::OperandPlaces {
   int offset_elems;
   Extent scales;
   std::int64_t scale_span_elems;
+  int scale_offset_elems;
 };
 
 Settings& settings() {
@@ -80,13 +81,13 @@ void GemmHarness::place_memory(Memory& memory, std::int64_t span_elems, int offs
 // What an operand is, numbers times scales, is of variance 1 or integer, whatever its type. Numbers of FP8 that have scales make use of all
 // their range.
 void GemmHarness::place_operand(Operand& operand, const OperandPlaces& places, Distribution distribution, std::uint64_t seed) {
-  constexpr int kScaleOffsetElems = 1;  // scales are aligned to no more than their size
   const bool scaled = places.scale_span_elems > 0, exact = distribution == Distribution::small_integers;
   const float spread = scaled && !exact ? bench::spread(places.type) : 1;
   place_memory(operand.elements, places.span_elems, places.offset_elems, size_bytes(places.type), places.name);
   bench::fill_random(operand.elements.first, places.type, places.elements, distribution, seed, stream_, spread);
   if (!scaled) return;
-  place_memory(operand.scales, places.scale_span_elems, kScaleOffsetElems, sizeof(float), std::string("the scales of ") + places.name);
+  place_memory(operand.scales, places.scale_span_elems, places.scale_offset_elems, sizeof(float),
+               std::string("the scales of ") + places.name);
   bench::fill_random(operand.scales.first, DataType::fp32, places.scales, exact ? Distribution::powers_of_two : Distribution::positive,
                      seed + 10, stream_, 1 / spread);
 }
@@ -105,8 +106,10 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
   if (!c.null_inputs) {
     const Extent scales_a = scale_extent(scale_runs_a(p), p.batch, p.batch_stride_scale_a);
     const Extent scales_b = scale_extent(scale_runs_b(p), p.batch, p.batch_stride_scale_b);
-    place_operand(a_, {"A", p.type_a, extent_a(p), span_a(p), c.offset_a_elems, scales_a, scale_elems_a(p)}, distribution, 1);
-    place_operand(b_, {"B", p.type_b, extent_b(p), span_b(p), c.offset_b_elems, scales_b, scale_elems_b(p)}, distribution, 2);
+    place_operand(a_, {"A", p.type_a, extent_a(p), span_a(p), c.offset_a_elems, scales_a, scale_elems_a(p), c.offset_scale_elems},
+                  distribution, 1);
+    place_operand(b_, {"B", p.type_b, extent_b(p), span_b(p), c.offset_b_elems, scales_b, scale_elems_b(p), c.offset_scale_elems},
+                  distribution, 2);
     placed.arguments.a = a_.elements.first;
     placed.arguments.b = b_.elements.first;
     if (p.scaling_a != Scaling::none) placed.arguments.scale_a = reinterpret_cast<const float*>(a_.scales.first);
@@ -133,33 +136,40 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
   return placed;
 }
 
-// Rows of A that are no group's are NaN again.
+void GemmHarness::poison_vectors(std::byte* first, std::int64_t leading, std::int64_t length, std::int64_t vectors, int element_bytes) {
+  if (vectors <= 0) return;
+  const auto element = static_cast<std::size_t>(element_bytes);
+  bench::check(cudaMemset2DAsync(first, static_cast<std::size_t>(leading) * element, bench::kPoisonByte,
+                                 static_cast<std::size_t>(length) * element, static_cast<std::size_t>(vectors), stream_),
+               "poisoning what is of no group");
+}
+
+// What is no group's, rows of A or K of both operands, is NaN again.
 void GemmHarness::place_groups(PlacedCase& placed, const GemmCase& c) {
   const GemmProblem& p = placed.plan.problem;
   const auto bytes = c.groups.size() * sizeof(std::int32_t);
   place_memory(groups_, static_cast<std::int64_t>(c.groups.size()), 1, sizeof(std::int32_t), "the sizes of groups");
   bench::check(cudaMemcpyAsync(groups_.first, c.groups.data(), bytes, cudaMemcpyHostToDevice, stream_), "placing the sizes of groups");
   placed.arguments.groups = reinterpret_cast<const std::int32_t*>(groups_.first);
-  if (c.null_inputs || p.layout_a != Layout::row_major) return;
-  const auto element = static_cast<std::size_t>(size_bytes(p.type_a));
+  const int element = size_bytes(p.type_a);
+  const bool along_k = p.grouping == Grouping::along_k;
+  if (c.null_inputs || (p.layout_a != Layout::row_major && !along_k)) return;
   const auto poison = [&](std::int64_t matrix, std::int64_t first, std::int64_t end) {
-    if (first >= end) return;
-    std::byte* const row = a_.elements.first + static_cast<std::size_t>(matrix * p.batch_stride_a + first * p.lda) * element;
-    bench::check(cudaMemset2DAsync(row, static_cast<std::size_t>(p.lda) * element, bench::kPoisonByte,
-                                   static_cast<std::size_t>(p.k) * element, static_cast<std::size_t>(end - first), stream_),
-                 "poisoning rows of no group");
+    const std::int64_t at = matrix * p.batch_stride_a + first * p.lda;
+    poison_vectors(a_.elements.first + at * element, p.lda, along_k ? p.m : p.k, end - first, element);
+    if (along_k) poison_vectors(b_.elements.first + first * p.ldb * element, p.ldb, p.n, end - first, element);
   };
-  std::int64_t end = 0;  // of the rows before
+  std::int64_t end = 0;  // of the groups before
   for (std::int64_t group = 0; group < p.batch; ++group) {
-    const Rows rows = rows_of(p, c.groups, group);
     if (p.grouping == Grouping::masked) {
-      if (p.batch_stride_a > 0) poison(group, rows.count, p.m);
+      if (p.batch_stride_a > 0) poison(group, rows_of(p, c.groups, group).count, p.m);
       continue;
     }
-    poison(0, end, rows.first);
-    end = std::max(end, rows.first + rows.count);
+    const Rows own = along_k ? depth_of(p, c.groups, group) : rows_of(p, c.groups, group);
+    poison(0, end, own.first);
+    end = std::max(end, own.first + own.count);
   }
-  if (p.grouping == Grouping::ragged) poison(0, end, p.m);
+  if (p.grouping != Grouping::masked) poison(0, end, along_k ? p.k : p.m);
 }
 
 void GemmHarness::fill_c(const PlacedCase& placed, void* memory, const GemmCase& c) {

@@ -67,6 +67,7 @@ class GemmHarness {
   void place_memory(Memory& memory, std::int64_t span_elems, int offset_elems, int element_bytes, const std::string& name);
   void place_operand(Operand& operand, const OperandPlaces& places, bench::Distribution distribution, std::uint64_t seed);
   void place_groups(PlacedCase& placed, const GemmCase& gemm_case);
+  void poison_vectors(std::byte* first, std::int64_t leading, std::int64_t length, std::int64_t vectors, int element_bytes);
   void fill_c(const PlacedCase& placed, void* memory, const GemmCase& gemm_case);
 
   bench::DeviceStream stream_;

@@ -52,6 +52,14 @@ GemmCase ragged_case(const Rows32& rows, std::int64_t n, std::int64_t k, std::in
   return c;
 }
 
+GemmCase along_k_case(const Rows32& depths, std::int64_t m, std::int64_t n, std::int32_t first) {
+  GemmCase c = sized(std::to_string(depths.size()) + " groups along k", Grouping::along_k, m, n, 0);
+  c.groups = {first};
+  for (const std::int32_t depth : depths) c.groups.push_back(c.groups.back() + depth);
+  c.problem.k = c.groups.back() + first;
+  return c;
+}
+
 GemmCase masked_case(const Rows32& rows, std::int64_t room, std::int64_t n, std::int64_t k) {
   GemmCase c = sized(std::to_string(rows.size()) + " masked groups", Grouping::masked, room, n, k);
   c.groups = rows;
@@ -63,9 +71,11 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
   const bool rows_of_a = kernel.layout_a == Layout::row_major;
   const auto tm = static_cast<std::int32_t>(kernel.tile_m * kernel.cluster_m);
   const std::int64_t cn = kernel.tile_n * kernel.cluster_n, tk = kernel.tile_k;
+  const std::int32_t depth = kernel.tile_k;
   int count = kernel_index;
   const auto add = [&](GemmCase c, SchedulerKind kind, WorkClaim claim) {
     if (!rows_of_a && c.problem.grouping == Grouping::ragged) return;
+    if (c.problem.grouping == Grouping::along_k && !resources(kernel).computes_groups_along_k) return;
     const bool whole = kind == SchedulerKind::data_parallel;
     if (!whole && !resources(kernel).joins_pieces) return;
     c.what += std::string(", ") + to_string(kind) + ", " + to_string(claim);
@@ -103,6 +113,8 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
     add(ragged_case(random_rows(40, 24, seed), 72, 72, 0), data_parallel, fixed);
     add(masked_case({5, 0, tm - 1, tm + 2}, tm + 4, cn, 5 * tk - 16), kind, claim);
     add(ragged_case({tm + 9, 0, 1, 13}, 2 * cn, 4 * tk, 0), kind, claim);
+    add(along_k_case({0, 1, depth + 3, 0, 2 * depth, 20, depth - 1}, tm + 8, cn + 8, 5), data_parallel, fixed);
+    add(along_k_case(random_rows(9, 3 * depth, seed), tm - 8, 72, 0), data_parallel, ticket);
     return;
   }
   for (const WorkClaim claim : {fixed, ticket}) {
@@ -111,22 +123,33 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
     add(ragged_case(edges, 2 * cn, 7 * tk + 16, 1), hybrid, claim);
     add(masked_case(random_rows(17, 2 * tm, 5), 2 * tm, 3 * cn, 5 * tk), hybrid, claim);
     add(ragged_case(random_rows(5, 3 * tm, 6), 2 * cn + 16, 9 * tk - 8, 0), stream_k, claim);
+    const Rows32 depths = {0, 1, depth, 0, depth - 1, depth + 1, 7, 0, 0, 2 * depth + 3, 5, 9 * depth - 1};
+    add(along_k_case(depths, tm + 8, 2 * cn - 8, claim == fixed ? 0 : 3), data_parallel, claim);
+    add(along_k_case(random_rows(33, 9 * depth, 7), 2 * tm, cn, 1), data_parallel, claim);
   }
   add(ragged_case(edges, cn, 6 * tk + 8, 2), split_k, ticket);
   for (const int groups : {1, 2, 3, 17, 256}) {
     add(ragged_case(random_rows(groups, groups > 100 ? 40 : 300, static_cast<std::uint32_t>(groups)), 136, 264, 0), data_parallel, fixed);
     add(masked_case(random_rows(groups, 70, static_cast<std::uint32_t>(groups + 1)), 70, 200, 136), data_parallel, ticket);
   }
+  for (const int groups : {1, 2, 3, 17, 256})
+    add(along_k_case(random_rows(groups, groups > 100 ? 90 : 700, static_cast<std::uint32_t>(groups + 2)), 136, 72, 0), data_parallel,
+        ticket);
   Rows32 giant(33, 0);
   giant[17] = 11 * tm + 5;
   giant[32] = 1;
   add(ragged_case(giant, 5 * cn, 328, 0), data_parallel, fixed);
   add(ragged_case(giant, 5 * cn, 6 * tk, 0), hybrid, fixed);
   add(ragged_case(Rows32(9, 0), 136, 200, 4), data_parallel, fixed);
+  add(along_k_case(giant, 136, 200, 0), data_parallel, ticket);
+  add(along_k_case(Rows32(9, 0), 136, 200, 4), data_parallel, ticket);
   add(masked_case(Rows32(300, 0), 5, 136, 200), hybrid, ticket);
   // Sizes that say more than there is.
   GemmCase wild = ragged_case({10, 20, 30}, 136, 200, 0);
   wild.groups = {-5, 12, 12, 1000};
+  add(wild, data_parallel, fixed);
+  wild = along_k_case({10, 20, 70}, 136, 200, 0);
+  wild.groups = {-5, 62, 12, 1000};
   add(wild, data_parallel, fixed);
   wild = masked_case({50, -3, 1000}, 33, 136, 200);
   add(wild, data_parallel, fixed);

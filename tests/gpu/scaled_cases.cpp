@@ -46,6 +46,7 @@ GemmCase with_scales(GemmCase c, const KernelConfig& kernel, int n, std::span<co
   p.scale_layout_b = kind.layout_b;
   c.pad_scale_a_elems = kind.pad_a_elems;
   c.pad_scale_b_elems = kind.pad_b_elems;
+  c.offset_scale_elems = n % 2;
   c.gap_scale_a_elems = std::array{0, -1, 5}[static_cast<std::size_t>(n / 2 % 3)];
   c.gap_scale_b_elems = std::array{-1, 3, 0}[static_cast<std::size_t>(n % 3)];
   for (int* elems : {&c.pad_a_elems, &c.pad_b_elems, &c.gap_a_elems, &c.gap_b_elems, &c.offset_a_elems, &c.offset_b_elems})
@@ -83,6 +84,34 @@ void add_scaled(std::vector<GemmCase>& cases, const KernelConfig& kernel, int ke
     add(kind, "scaled, many tiles", 11 * cm - 5, 13 * cn + 8, 528, 1);
     for (int i = 0; i < 3; ++i) add(kind + i * static_cast<int>(kKinds.size()), "scaled batch", cm + 1, 136 + 5 * i, 272 - 16 * i, 3);
   }
+}
+
+void add_runs(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kernel_index, bool small) {
+  struct Placement {
+    int offset, pad, rest;
+  };
+  constexpr std::array kRunKinds = {ScaleKind{per_vector_128, per_block_128, kColumns, kRows},
+                                    ScaleKind{per_vector_128, per_vector_128, kColumns, kColumns},
+                                    ScaleKind{per_block_128, per_vector_128, kRows, kColumns}};
+  constexpr std::array<Placement, 6> kPlacements = {{{0, 0, 4}, {4, 4, 12}, {0, 8, 0}, {1, 0, 4}, {0, 3, 4}, {0, 0, 3}}};
+  const std::int64_t tiles = small ? 1 : 2, tm = kernel.tile_m * kernel.cluster_m, tn = kernel.tile_n * kernel.cluster_n;
+  int count = kernel_index;
+  for (const ScaleKind& kind : kRunKinds)
+    for (const Placement& at : kPlacements) {
+      ++count;
+      if (small && count % 9 != 0) continue;
+      GemmCase c{.what = "scales in runs"};
+      c.problem.m = tiles * tm + 64 + at.rest;
+      c.problem.n = tiles * tn + 8 - at.rest % 4;
+      c.problem.k = std::array{1000, 384, 528}[static_cast<std::size_t>(count % 3)];
+      c.problem.batch = count % 4 == 0 ? 3 : 1;
+      c = with_scales(std::move(c), kernel, 0, std::span(&kind, 1));
+      c.exactness = count % 2 == 0 ? bench::Exactness::exact : bench::Exactness::bounded;
+      c.offset_scale_elems = at.offset;
+      c.pad_scale_a_elems = c.pad_scale_b_elems = at.pad;
+      c.gap_scale_a_elems = c.gap_scale_b_elems = count % 3 == 0 ? 4 : 0;
+      cases.push_back(std::move(c));
+    }
 }
 
 }  // namespace sluice::gpu_tests

@@ -27,4 +27,8 @@ GemmCase with_scales(GemmCase gemm_case, const KernelConfig& kernel, int n, std:
 // Around blocks of 128, of M, N and K, with every kind of scales.
 void add_scaled(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kernel_index);
 
+// Scales that the copy engine can fetch as runs, and such as miss it by one thing: where they begin, how far apart columns lie, how many
+// there are. `small`: two of them, for the emulator.
+void add_runs(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kernel_index, bool small = false);
+
 }  // namespace sluice::gpu_tests

@@ -152,7 +152,7 @@ std::set<Place> tiles_of_groups(const Grouped& grouped) {
   const auto& [problem, kernel] = std::tie(grouped.plan.problem, grouped.plan.kernel);
   std::set<Place> tiles;
   for (std::int32_t g = 0; g < problem.batch; ++g)
-    for (std::int32_t row = 0; row < rows_of_group(problem, grouped.sizes.data(), g).count; row += kernel.tile_m * kernel.cluster_m)
+    for (std::int32_t row = 0; row < range_of_group(problem, grouped.sizes.data(), g).count; row += kernel.tile_m * kernel.cluster_m)
       for (std::int32_t column = 0; column < problem.n; column += kernel.tile_n * kernel.cluster_n)
         tiles.insert({g, row / kernel.tile_m, column / kernel.tile_n});
   return tiles;
@@ -222,7 +222,7 @@ void check_rows(const Grouped& grouped) {
   const GemmProblem& problem = grouped.plan.problem;
   for (const auto& [number, tile] : grouped.items) {
     RC_ASSERT(tile.group >= 0 && tile.group < problem.batch);
-    const GroupRows rows = rows_of_group(problem, grouped.sizes.data(), tile.group);
+    const GroupRange rows = range_of_group(problem, grouped.sizes.data(), tile.group);
     RC_ASSERT(tile.first_row == rows.first);
     RC_ASSERT(tile.row_end == rows.first + rows.count);
     RC_ASSERT(tile.row_end <= problem.m);

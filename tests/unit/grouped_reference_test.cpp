@@ -41,7 +41,7 @@ void run(GemmData& data, const Sizes& sizes, const PlanOptions& options) {
 // One group as a product of its own, into `d`.
 void run_alone(GemmData& data, const Sizes& sizes, std::int64_t group, const PlanOptions& options, Elements& d) {
   const GemmProblem& whole = data.problem;
-  const GroupRows rows = rows_of_group(whole, sizes.data(), group);
+  const GroupRange rows = range_of_group(whole, sizes.data(), group);
   if (rows.count == 0) return;
   GemmProblem p = whole;
   p.grouping = Grouping::none;
@@ -123,7 +123,7 @@ void expect_exact(const GemmData& data, const Sizes& sizes) {
   const GemmProblem& p = data.problem;
   std::vector<bool> written(static_cast<std::size_t>(data.d.count()));
   for (std::int64_t g = 0; g < p.batch; ++g) {
-    const GroupRows rows = rows_of_group(p, sizes.data(), g);
+    const GroupRange rows = range_of_group(p, sizes.data(), g);
     for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row)
       for (std::int64_t column = 0; column < p.n; ++column) {
         ASSERT_EQ(data.d.get(data.index_d(g, row, column)), data.before_activation(g, row, column)) << g << ", " << row << ", " << column;

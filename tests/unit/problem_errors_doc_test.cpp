@@ -57,6 +57,17 @@ Error grouped_error(Change change, const PlanOptions& options = {}) {
   const Result<Plan> made = plan(p, h200(), options);
   return made ? Error{ErrorCode::internal, "accepted"} : made.error();
 }
+template <class Change>
+Error along_k_error(Change change, const PlanOptions& options = {}) {
+  return grouped_error(
+      [&](GemmProblem& p) {
+        p.type_a = p.type_b = DataType::bf16;
+        p.layout_a = Layout::column_major, p.layout_b = Layout::row_major;
+        p.grouping = Grouping::along_k;
+        change(p);
+      },
+      options);
+}
 Error grouped_options_error(const PlanOptions& options) {
   return grouped_error([](GemmProblem&) {}, options);
 }
@@ -122,6 +133,11 @@ Error emulator_error(const EmulatorOptions& options) {
 std::vector<Error> library_errors() {
   const std::int64_t most = std::numeric_limits<std::int32_t>::max() - 1024;
   return {
+      along_k_error(
+          [](GemmProblem& p) { p.type_a = p.type_b = DataType::e4m3, p.layout_a = Layout::row_major, p.layout_b = Layout::column_major; }),
+      along_k_error([](GemmProblem& p) { p.layout_a = Layout::row_major, p.layout_b = Layout::column_major; }),
+      along_k_error([](GemmProblem& p) { p.m = 4095; }),
+      along_k_error([](GemmProblem&) {}, {.scheduler = SchedulerKind::hybrid}),
       plan_error([](GemmProblem& p) { p.m = -1; }),
       plan_error([](GemmProblem& p) { p.lda = 4000; }),
       plan_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_a = -2; }),

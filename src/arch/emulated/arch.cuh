@@ -188,8 +188,8 @@ SLUICE_DEVICE void tma_load(void* destination, const TensorMap& map, TensorCoord
                             Location at = Location::current()) {
   emulated::tma_load(destination, map, from, barrier, static_cast<std::uint16_t>(1u << cta_in_cluster()), at);
 }
-SLUICE_DEVICE void tma_prefetch(const TensorMap& map, TensorCoordinates, Location at = Location::current()) {
-  emulated::tma_prefetch(map, at);
+SLUICE_DEVICE void tma_prefetch(const TensorMap& map, TensorCoordinates from, Location at = Location::current()) {
+  emulated::tma_prefetch(map, from, at);
 }
 SLUICE_DEVICE void tma_load_multicast(void* destination, const TensorMap& map, TensorCoordinates from, Barrier* barrier,
                                       std::uint16_t cta_mask, CachePolicy, Location at = Location::current()) {

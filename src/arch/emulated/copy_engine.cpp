@@ -189,6 +189,15 @@ void note_global_source(const void* source, std::size_t bytes, const Location& a
                    "); the other side is the " + m.describe(verdict.other));
 }
 
+// All of a tensor must be there, but for one that clips boxes at rows of its choice: its second and third direction are the same, and it
+// begins before its memory. Of such a one, what the box reads.
+void note_tensor_source(const EncodedTensor& t, TensorCoordinates from, const Location& at) {
+  if (t.strides_bytes[1] != t.strides_bytes[2]) return note_global_source(t.data, span_bytes(t), at);
+  for_each_packet(t, from, 0, [&](SharedAddress, const std::byte* global, int first, int last) {
+    if (global != nullptr) note_global_source(global + first, static_cast<std::size_t>(last - first), at);
+  });
+}
+
 // A copy into `target`'s shared memory whose bytes `barrier` there will count.
 void receive(Cta& target, SharedAddress destination, std::size_t bytes, MBarrier& barrier, std::uint32_t site, std::function<void()> write,
              Cta* reads, const Location& at) {
@@ -255,16 +264,13 @@ TensorMap encode_tensor_map(const TensorShape& shape) {
 }
 
 // There is no L2 here; what counts is who may touch the tensor, and when.
-void tma_prefetch(const TensorMap& map, const Location& at) {
-  const EncodedTensor t = decode(map, at);
-  note_global_source(t.data, span_bytes(t), at);
-}
+void tma_prefetch(const TensorMap& map, TensorCoordinates from, const Location& at) { note_tensor_source(decode(map, at), from, at); }
 
 void tma_load(void* destination, const TensorMap& map, TensorCoordinates from, Barrier* barrier, std::uint16_t cta_mask,
               const Location& at) {
   Machine& m = machine();
   const EncodedTensor t = decode(map, at);
-  note_global_source(t.data, span_bytes(t), at);
+  note_tensor_source(t, from, at);
   const SharedAddress address = shared_address(destination), barrier_address = shared_address(barrier);
   const std::size_t bytes = std::size_t{t.box[0]} * t.box[1] * t.box[2] * static_cast<std::size_t>(size_bytes(t.element));
   const std::uint32_t site = m.site(at, "copy started");

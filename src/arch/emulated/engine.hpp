@@ -75,7 +75,7 @@ void wait_for_predecessor(const Location& at);
 std::uint64_t clock_cycles();
 
 // copy_engine.cpp
-void tma_prefetch(const TensorMap& map, const Location& at);
+void tma_prefetch(const TensorMap& map, TensorCoordinates from, const Location& at);
 void tma_load(void* destination, const TensorMap& map, TensorCoordinates from, Barrier* barrier, std::uint16_t cta_mask,
               const Location& at);
 void tma_store(const TensorMap& map, TensorCoordinates to, SharedAddress source, bool adds, const Location& at);

@@ -2,7 +2,9 @@
 // because asking takes one 300 to 400 cycles a stage, and tiles as small as 128 x 80 x 64 are multiplied in 320 (H200, 21 November 2026).
 #pragma once
 
+#include "core/groups.hpp"
 #include "kernel/gemm_params.cuh"
+#include "kernel/mainloop/clip_k.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
 #include "kernel/mainloop/short_tile.cuh"
 #include "kernel/pipeline.cuh"
@@ -27,8 +29,13 @@ class TmaProducer {
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
     const int slice = Tile::slice();
     const Boxes boxes(params_, tile, slice);
-    const Place place{Tile::first_vector(tile) + slice * Tile::kSliceVectors, tile.group * params_.batch_step, slice * Tile::kSliceBytes,
-                      Tile::sharers(), boxes.of_slice};
+    const Place place{Tile::first_vector(tile) + slice * Tile::kSliceVectors,
+                      tile.group * params_.batch_step,
+                      slice * Tile::kSliceBytes,
+                      Tile::sharers(),
+                      boxes.of_slice,
+                      kMayClipK ? tile.first_k : 0,
+                      kMayClipK ? tile.end_k : 0};
     const int full_at = first && params_.constant ? tile.k_begin + Ring::kLayout.stages : tile.k_end;
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
@@ -43,6 +50,7 @@ class TmaProducer {
  private:
   using Tile = OperandTile<config, operand>;
   using Boxes = TileBoxes<config, operand>;
+  static constexpr bool kMayClipK = computes_groups_along_k(config);
   // While this kernel waits for its predecessor and then for what is not constant, memory need not rest: 128 KiB a CTA, 17 MB in all.
   static constexpr int kPrefetchedStages = 131072 / Ring::kLayout.stage_bytes;
 
@@ -53,6 +61,7 @@ class TmaProducer {
     int offset_bytes;  // in a slab
     std::uint16_t sharers;
     int boxes;  // in a slab
+    int first_k, end_k;
   };
 
   SLUICE_DEVICE void prefetch(const Place& place, int k_tile, int k_end) const {
@@ -69,7 +78,7 @@ class TmaProducer {
     SLUICE_UNROLL
     for (int slab = 0; slab < Tile::kSlabs; ++slab) {
       std::byte* destination = tile + slab * Tile::kSlabBytes + place.offset_bytes;
-      const int k = k_tile * config.tile_k + slab * Tile::kRowElems;
+      const int k = place.first_k + k_tile * config.tile_k + slab * Tile::kRowElems;
       if constexpr (Boxes::kMayBeBlocks) {
         SLUICE_NO_UNROLL
         for (int box = 0; box < place.boxes; ++box)
@@ -79,10 +88,15 @@ class TmaProducer {
       } else {
         SLUICE_UNROLL
         for (int block = 0; block < Tile::kSliceVectors / Tile::kRowElems; ++block)
-          load_box<prefetch>(place, destination + block * Tile::kBlockBytes, {place.vector + block * Tile::kRowElems, k, place.batch},
+          load_box<prefetch>(place, destination + block * Tile::kBlockBytes, box_of_k(place, place.vector + block * Tile::kRowElems, k),
                              barrier);
       }
     }
+  }
+
+  SLUICE_DEVICE arch::TensorCoordinates box_of_k(const Place& place, int vector, int k) const {
+    if (kMayClipK && params_.clips_k) return clip_k(vector, k, place.end_k, Tile::kRowElems);
+    return {vector, k, place.batch};
   }
 
   template <bool prefetch>
