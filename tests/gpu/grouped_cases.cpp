@@ -70,8 +70,8 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
   if (!resources(kernel).computes_groups) return;
   const bool rows_of_a = kernel.layout_a == Layout::row_major;
   const auto tm = static_cast<std::int32_t>(kernel.tile_m * kernel.cluster_m);
-  const std::int64_t cn = kernel.tile_n * kernel.cluster_n, tk = kernel.tile_k;
-  const std::int32_t depth = kernel.tile_k;
+  const std::int64_t cn = kernel.tile_n * kernel.cluster_n;
+  const std::int32_t tk = kernel.tile_k;
   int count = kernel_index;
   const auto add = [&](GemmCase c, SchedulerKind kind, WorkClaim claim) {
     if (!rows_of_a && c.problem.grouping == Grouping::ragged) return;
@@ -113,8 +113,8 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
     add(ragged_case(random_rows(40, 24, seed), 72, 72, 0), data_parallel, fixed);
     add(masked_case({5, 0, tm - 1, tm + 2}, tm + 4, cn, 5 * tk - 16), kind, claim);
     add(ragged_case({tm + 9, 0, 1, 13}, 2 * cn, 4 * tk, 0), kind, claim);
-    add(along_k_case({0, 1, depth + 3, 0, 2 * depth, 20, depth - 1}, tm + 8, cn + 8, 5), data_parallel, fixed);
-    add(along_k_case(random_rows(9, 3 * depth, seed), tm - 8, 72, 0), data_parallel, ticket);
+    add(along_k_case({0, 1, tk + 3, 0, 2 * tk, 20, tk - 1}, tm + 8, cn + 8, 5), data_parallel, fixed);
+    add(along_k_case(random_rows(9, 3 * tk, seed), tm - 8, 72, 0), data_parallel, ticket);
     return;
   }
   for (const WorkClaim claim : {fixed, ticket}) {
@@ -123,9 +123,9 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
     add(ragged_case(edges, 2 * cn, 7 * tk + 16, 1), hybrid, claim);
     add(masked_case(random_rows(17, 2 * tm, 5), 2 * tm, 3 * cn, 5 * tk), hybrid, claim);
     add(ragged_case(random_rows(5, 3 * tm, 6), 2 * cn + 16, 9 * tk - 8, 0), stream_k, claim);
-    const Rows32 depths = {0, 1, depth, 0, depth - 1, depth + 1, 7, 0, 0, 2 * depth + 3, 5, 9 * depth - 1};
+    const Rows32 depths = {0, 1, tk, 0, tk - 1, tk + 1, 7, 0, 0, 2 * tk + 3, 5, 9 * tk - 1};
     add(along_k_case(depths, tm + 8, 2 * cn - 8, claim == fixed ? 0 : 3), data_parallel, claim);
-    add(along_k_case(random_rows(33, 9 * depth, 7), 2 * tm, cn, 1), data_parallel, claim);
+    add(along_k_case(random_rows(33, 9 * tk, 7), 2 * tm, cn, 1), data_parallel, claim);
   }
   add(ragged_case(edges, cn, 6 * tk + 8, 2), split_k, ticket);
   for (const int groups : {1, 2, 3, 17, 256}) {

@@ -13,30 +13,18 @@
 #include "sluice/sluice.hpp"
 
 #include "core/groups.hpp"
-#include "gemm_data.hpp"
+#include "grouped_data.hpp"
 
 namespace sluice {
 namespace {
 
+using test::arguments_of;
 using test::Elements;
 using test::GemmData;
 using test::plan_on_h10;
+using test::run;
+using test::Sizes;
 using test::Values;
-
-using Sizes = std::vector<std::int32_t>;
-
-GemmArguments arguments_of(GemmData& data, const Sizes& sizes) {
-  GemmArguments arguments = data.arguments();
-  arguments.groups = sizes.data();
-  return arguments;
-}
-
-void run(GemmData& data, const Sizes& sizes, const PlanOptions& options) {
-  const Result<Plan> made = plan_on_h10(data.problem, options);
-  ASSERT_TRUE(made) << made.error().message;
-  const Status status = run_on_cpu(*made, arguments_of(data, sizes));
-  ASSERT_TRUE(status) << status.error().message;
-}
 
 // One group as a product of its own, into `d`.
 void run_alone(GemmData& data, const Sizes& sizes, std::int64_t group, const PlanOptions& options, Elements& d) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "sluice/sluice.hpp"
 
@@ -12,18 +11,21 @@
 #include "core/check_plan.hpp"
 #include "core/groups.hpp"
 #include "devices.hpp"
-#include "gemm_data.hpp"
+#include "grouped_data.hpp"
+#include "refused.hpp"
 #include "scheduler/groups.hpp"
 
 namespace sluice {
 namespace {
 
+using test::arguments_of;
 using test::Elements;
+using test::expect_refused;
 using test::GemmData;
 using test::plan_on_h10;
+using test::run;
+using test::Sizes;
 using test::Values;
-
-using Sizes = std::vector<std::int32_t>;
 
 GemmProblem along_k(std::int64_t m = 4096, std::int64_t n = 7168, std::int64_t k = 8192, std::int64_t groups = 8) {
   return {.m = m,
@@ -33,14 +35,6 @@ GemmProblem along_k(std::int64_t m = 4096, std::int64_t n = 7168, std::int64_t k
           .layout_a = Layout::column_major,
           .layout_b = Layout::row_major,
           .grouping = Grouping::along_k};
-}
-
-template <class T>
-void expect_refused(const Result<T>& result, ErrorCode code, const std::vector<std::string>& pieces) {
-  ASSERT_FALSE(result.ok()) << "accepted; expected '" << pieces.front() << "'";
-  EXPECT_EQ(result.error().code, code) << result.error().message;
-  for (const std::string& piece : pieces)
-    EXPECT_NE(result.error().message.find(piece), std::string::npos) << "'" << piece << "' is not in: " << result.error().message;
 }
 
 TEST(GroupsAlongK, OperandsAreOneMatrixEachAndResultsABatch) {
@@ -150,15 +144,6 @@ void run_alone(GemmData& data, const Sizes& sizes, std::int64_t group, const Pla
   ASSERT_TRUE(status) << status.error().message;
 }
 
-void run(GemmData& data, const Sizes& sizes, const PlanOptions& options) {
-  const Result<Plan> made = plan_on_h10(data.problem, options);
-  ASSERT_TRUE(made) << made.error().message;
-  GemmArguments arguments = data.arguments();
-  arguments.groups = sizes.data();
-  const Status status = run_on_cpu(*made, arguments);
-  ASSERT_TRUE(status) << status.error().message;
-}
-
 const Sizes kSizes = {3, 3, 10, 140, 141, 141, 300};
 
 TEST(GroupsAlongK, EachIsAProductOfItsOwn) {
@@ -194,8 +179,7 @@ TEST(GroupsAlongK, EmptyOnesAreZero) {
 TEST(GroupsAlongK, AreVerified) {
   GemmData data(along_k(136, 72, 303, 6), Values::normal);
   run(data, kSizes, {});
-  GemmArguments arguments = data.arguments();
-  arguments.groups = kSizes.data();
+  GemmArguments arguments = arguments_of(data, kSizes);
   for (const std::int64_t samples : {0, 500}) {
     const Result<VerifyReport> report = verify(data.problem, arguments, nullptr, samples);
     ASSERT_TRUE(report) << report.error().message;
@@ -204,7 +188,7 @@ TEST(GroupsAlongK, AreVerified) {
   }
   Sizes moved = kSizes;
   ++moved[3];  // an element of K is said to be of the group before its own: two groups are wrong
-  arguments.groups = moved.data();
+  arguments = arguments_of(data, moved);
   for (const std::int64_t samples : {0, 500}) {
     const Result<VerifyReport> report = verify(data.problem, arguments, nullptr, samples);
     ASSERT_TRUE(report) << report.error().message;

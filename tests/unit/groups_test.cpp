@@ -15,10 +15,13 @@
 #include "core/check_plan.hpp"
 #include "core/kernel_layout.hpp"
 #include "devices.hpp"
+#include "refused.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
+
+using test::expect_refused;
 
 GemmProblem grouped(Grouping grouping, std::int64_t m = 4096, std::int64_t groups = 8) {
   return {.m = m, .n = 4096, .k = 7168, .batch = groups, .grouping = grouping};
@@ -26,14 +29,6 @@ GemmProblem grouped(Grouping grouping, std::int64_t m = 4096, std::int64_t group
 GemmProblem fp8(GemmProblem p) {
   p.type_a = p.type_b = DataType::e4m3;
   return p;
-}
-
-template <class T>
-void expect_refused(const Result<T>& result, ErrorCode code, const std::vector<std::string>& pieces) {
-  ASSERT_FALSE(result.ok()) << "accepted; expected '" << pieces.front() << "'";
-  EXPECT_EQ(result.error().code, code) << result.error().message;
-  for (const std::string& piece : pieces)
-    EXPECT_NE(result.error().message.find(piece), std::string::npos) << "'" << piece << "' is not in: " << result.error().message;
 }
 
 TEST(Groups, RaggedRowsAreOneMatrix) {

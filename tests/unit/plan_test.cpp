@@ -12,11 +12,14 @@
 
 #include "core/kernel_layout.hpp"
 #include "random_plans.hpp"
+#include "refused.hpp"
 #include "scheduler/items.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
+
+using test::expect_refused;
 
 DeviceSpec device(const char* name) { return *find_device(name); }
 
@@ -24,13 +27,6 @@ Plan plan_for(const GemmProblem& problem, const char* on = "h200", const PlanOpt
   const Result<Plan> made = plan(problem, device(on), options);
   EXPECT_TRUE(made.ok()) << made.error().message;
   return made.ok() ? *made : Plan{};
-}
-
-void expect_refused(const Result<Plan>& made, ErrorCode code, const std::vector<std::string>& pieces) {
-  ASSERT_FALSE(made.ok()) << "accepted; expected '" << pieces.front() << "'";
-  EXPECT_EQ(made.error().code, code) << made.error().message;
-  for (const std::string& piece : pieces)
-    EXPECT_NE(made.error().message.find(piece), std::string::npos) << "'" << piece << "' is not in: " << made.error().message;
 }
 
 bool can_run(const Candidate& c) { return c.verdict == CandidateVerdict::chosen || c.verdict == CandidateVerdict::slower; }

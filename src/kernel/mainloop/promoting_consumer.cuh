@@ -31,10 +31,12 @@ class PromotingConsumer {
     sums.clear();
     if (k_tiles <= 0)
       issued();
-    else if constexpr (kSets == 1)
-      one_set(sums, at, k_tiles, issued);
-    else
+    else if constexpr (kSets == 2)
       two_sets(sums, at, k_tiles, issued);
+    else if (by_column())
+      one_set<true>(sums, at, k_tiles, issued);
+    else
+      one_set<false>(sums, at, k_tiles, issued);
   }
 
  private:
@@ -55,12 +57,12 @@ class PromotingConsumer {
   static constexpr int kUnits = scale_blocks_per_stage(config) * blocks;  // of a stage: unit u is rows u % blocks, block of K u / blocks
   static constexpr int kOdd = kUnits - 1;                                 // which unit of its stage an odd one is
   static constexpr int kMostRegisters = consumer_warpgroups(config) > 2 ? 128 : 200;
-  static constexpr int kSets = (blocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
+  static constexpr int kSets = (Sums::kBlocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
   static_assert(kUnits <= 2, "which rows and block an odd unit is must be known to the compiler");
 
   // All that the next unit needs is made ready while the tensor cores are busy with this one, so that nothing but promotion lies between
   // them.
-  template <class Issued>
+  template <bool columns, class Issued>
   SLUICE_DEVICE void one_set(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
     Short d;
     Stage stage = wait_for_stage(at);
@@ -82,7 +84,7 @@ class PromotingConsumer {
           issued();
         }
         arch::wgmma_wait<0>();
-        promote(sums, d, scales, at, unit);
+        promote(sums, d, scales, at, unit, columns);
       }
     }
   }
@@ -105,22 +107,22 @@ class PromotingConsumer {
     for (; left >= 2; left -= 2) {
       issue_next(odd, odd_scales, kOdd);
       arch::wgmma_wait<1>();
-      promote(sums, even, even_scales, behind, 0);
+      promote(sums, even, even_scales, behind, 0, by_column());
       issue_next(even, even_scales, 0);
       arch::wgmma_wait<1>();
-      promote(sums, odd, odd_scales, behind, kOdd);
+      promote(sums, odd, odd_scales, behind, kOdd, by_column());
     }
     if (left > 0) {
       issue_next(odd, odd_scales, kOdd);
       arch::wgmma_wait<1>();
-      promote(sums, even, even_scales, behind, 0);
+      promote(sums, even, even_scales, behind, 0, by_column());
       issued();
       arch::wgmma_wait<0>();
-      promote(sums, odd, odd_scales, behind, kOdd);
+      promote(sums, odd, odd_scales, behind, kOdd, by_column());
     } else {
       issued();
       arch::wgmma_wait<0>();
-      promote(sums, even, even_scales, behind, 0);
+      promote(sums, even, even_scales, behind, 0, by_column());
     }
   }
 
@@ -161,12 +163,12 @@ class PromotingConsumer {
   }
 
   // Adds a unit's short sums, times their scales. Behind the last unit of a stage lets go of it, and `at` moves on.
-  SLUICE_DEVICE void promote(Sums& sums, Short& from, Scales& scales, Position& at, int unit) const {
+  SLUICE_DEVICE void promote(Sums& sums, Short& from, Scales& scales, Position& at, int unit, bool columns) const {
     const int rows = unit % blocks, block = unit / blocks;
     arch::pin_registers(from.values);  // until now they were the tensor cores'
     arch::pin_registers(scales.p);
     arch::pin_registers(scales.q);
-    if (by_column()) {
+    if (columns && by_column()) {
       multiply_by_column(from, ring_.scales_q(at, block));
       SLUICE_UNROLL
       for (int chunk = 0; chunk < kChunks; ++chunk) scales.q[chunk] = 1.0f;
