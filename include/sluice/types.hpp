@@ -8,7 +8,8 @@
 namespace sluice {
 
 // e4m3, e5m2: 8 bits, with 4 and 5 of exponent (OCP 8-bit Floating Point Specification, 2023). As operands only, always with K contiguous.
-enum class DataType : std::uint8_t { bf16, fp16, fp32, e4m3, e5m2 };
+// int4: weights of 4 bits with scales, packed (sluice/w4.hpp). As B only, beside a 16-bit A.
+enum class DataType : std::uint8_t { bf16, fp16, fp32, e4m3, e5m2, int4 };
 
 // How a matrix lies in memory. row_major: elements of a row are adjacent.
 enum class Layout : std::uint8_t { row_major, column_major };
@@ -19,7 +20,8 @@ enum class Activation : std::uint8_t { none, relu, gelu_tanh, silu };
 enum class Bias : std::uint8_t { none, per_row, per_column };
 
 constexpr bool is_fp8(DataType type) { return type == DataType::e4m3 || type == DataType::e5m2; }
-constexpr int size_bytes(DataType type) { return type == DataType::fp32 ? 4 : is_fp8(type) ? 1 : 2; }
+// Of one element; 0 for int4, which has less.
+constexpr int size_bytes(DataType type) { return type == DataType::int4 ? 0 : type == DataType::fp32 ? 4 : is_fp8(type) ? 1 : 2; }
 
 const char* to_string(DataType type);
 const char* to_string(Layout layout);

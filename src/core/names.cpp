@@ -35,8 +35,12 @@ std::optional<Enum> find_value(const Names<Enum, count>& names, std::string_view
   return std::nullopt;
 }
 
-constexpr Names<DataType, 5> kDataTypes{
-    {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}, {DataType::e4m3, "e4m3"}, {DataType::e5m2, "e5m2"}}};
+constexpr Names<DataType, 6> kDataTypes{{{DataType::bf16, "bf16"},
+                                         {DataType::fp16, "fp16"},
+                                         {DataType::fp32, "fp32"},
+                                         {DataType::e4m3, "e4m3"},
+                                         {DataType::e5m2, "e5m2"},
+                                         {DataType::int4, "int4"}}};
 constexpr Names<Grouping, 4> kGroupings{
     {{Grouping::none, "none"}, {Grouping::ragged, "ragged"}, {Grouping::masked, "masked"}, {Grouping::along_k, "along-k"}}};
 constexpr Names<Scaling, 5> kScalings{{{Scaling::none, "none"},
