@@ -101,6 +101,7 @@ const char* descr_of(DataType type) {
       return "<f2";
     case DataType::e4m3:
     case DataType::e5m2:
+    case DataType::int4:
       return "|u1";
     case DataType::fp32:
       break;

@@ -78,6 +78,8 @@ bool store_element(std::byte* to, DataType type, double value) {
       *to = std::byte{type == DataType::e4m3 ? to_e4m3_bits(round_to_odd(value)) : to_e5m2_bits(round_to_odd(value))};
       too_large = std::abs(value) > largest_fp8(type);
       break;
+    case DataType::int4:  // comes packed
+      break;
   }
   return too_large && (std::isfinite(value) || is_fp8(type));
 }

@@ -8,6 +8,7 @@
 #include "sluice/grouping.hpp"
 #include "sluice/scaling.hpp"
 #include "sluice/types.hpp"
+#include "sluice/w4_format.hpp"
 
 namespace sluice {
 
@@ -38,7 +39,7 @@ struct GemmProblem {
   std::int64_t k = 0;
   std::int64_t batch = 1;
 
-  DataType type_a = DataType::bf16;  // bf16 or fp16, and then B's type too; or e4m3 or e5m2, and then one of these for B
+  DataType type_a = DataType::bf16;  // bf16 or fp16, and then B's type too, or int4; or e4m3 or e5m2, and then one of these for B
   DataType type_b = DataType::bf16;
   DataType type_d = DataType::bf16;  // bf16, fp16 or fp32
   Layout layout_a = Layout::row_major;
@@ -81,6 +82,11 @@ struct GemmProblem {
   std::int64_t batch_stride_scale_a = kPacked;
   std::int64_t batch_stride_scale_b = kPacked;
 
+  // Weights of 4 bits (type_b int4): b is what pack_w4() has made, n a multiple of 8, k and lda multiples of 8, and A row-major. There is
+  // no ldb, and batch_stride_b is in bytes, a multiple of 256 (packed: packed_w4_bytes()). The product is that of the dequantised weights,
+  // numbers of A's type.
+  W4Format w4;
+
   // Groups: `batch` of them, whose rows the device counts. ragged: m is the number of rows of A and D, which have no batch stride, and
   // neither has C nor the scales of A (which cannot be in blocks of 128 rows, since groups begin anywhere); a bias of each row has m
   // elements. masked: m is what there is room for in a group. along_k: k is the number of columns of A and rows of B, which have no batch
@@ -103,6 +109,9 @@ bool is_empty(const GemmProblem& problem);
 // How many numbers scale_a and scale_b must hold, of a validated problem: from the first to the last that is read. 0 without scales.
 std::int64_t scale_elems_a(const GemmProblem& problem);
 std::int64_t scale_elems_b(const GemmProblem& problem);
+
+// Bytes of one matrix B, of a validated problem: packed, of weights of 4 bits.
+std::int64_t matrix_bytes_b(const GemmProblem& problem);
 
 // Multiply-adds that read A and B: 2 m n k batch (ragged and along_k: 2 m n k), or 0 when alpha == 0. Of groups it is the most there can
 // be.

@@ -45,7 +45,7 @@ typedef enum sluice_status {
 } sluice_status;
 
 /* Fields that hold one of these are int32_t, so that their size is the same everywhere. */
-enum sluice_data_type { SLUICE_BF16 = 0, SLUICE_FP16 = 1, SLUICE_FP32 = 2, SLUICE_E4M3 = 3, SLUICE_E5M2 = 4 };
+enum sluice_data_type { SLUICE_BF16 = 0, SLUICE_FP16 = 1, SLUICE_FP32 = 2, SLUICE_E4M3 = 3, SLUICE_E5M2 = 4, SLUICE_INT4 = 5 };
 enum sluice_layout { SLUICE_ROW_MAJOR = 0, SLUICE_COLUMN_MAJOR = 1 };
 enum sluice_activation { SLUICE_ACTIVATION_NONE = 0, SLUICE_RELU = 1, SLUICE_GELU_TANH = 2, SLUICE_SILU = 3 };
 enum sluice_bias { SLUICE_BIAS_NONE = 0, SLUICE_BIAS_PER_ROW = 1, SLUICE_BIAS_PER_COLUMN = 2 };
@@ -129,7 +129,7 @@ typedef struct sluice_problem {
   /* Not 0: no kernel still running or yet to run when this one is launched writes the operand (weights). It is then fetched before the
    * kernel before this one in the stream has finished. sluice/problem.hpp names the hazard. Default 0. */
   int32_t constant_a, constant_b;
-  int32_t type_b; /* as type_a; 16-bit types must be the same, 8-bit ones need not */
+  int32_t type_b; /* as type_a; 16-bit types must be the same, 8-bit ones need not; or SLUICE_INT4 beside a 16-bit type_a */
   /* FP8 operands only: enum sluice_scaling, and how the scales lie (sluice/problem.hpp). Defaults: none, row-major, packed. */
   int32_t scaling_a, scaling_b;
   int32_t scale_layout_a, scale_layout_b;
@@ -139,6 +139,10 @@ typedef struct sluice_problem {
   int64_t expected_rows; /* of a group, about: for the planner alone. 0 (default): m / batch if ragged, m if masked */
   int32_t grouping;      /* enum sluice_grouping, default SLUICE_NO_GROUPS. Ragged: m is the number of rows of A and D, of all groups */
   int32_t reserved3;     /* 0 */
+  /* Weights of 4 bits only (type_b SLUICE_INT4): sluice/w4_format.hpp. b is then what sluice_pack_w4() has made, batch_stride_b in bytes.
+   */
+  int32_t w4_group_size;  /* elements of K: 32, 64, 128 (default), or 0: whole columns */
+  int32_t w4_zero_points; /* not 0: each group has its own. Default 0 */
 } sluice_problem;
 
 /* A GPU as data. Get one from sluice_device_find(), sluice_device_current() or sluice_device_from_json(), and change what is different. */

@@ -13,7 +13,7 @@ namespace {
 
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
-              (sizeof(sluice_problem) == 232 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
+              (sizeof(sluice_problem) == 240 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
                sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 72 && sizeof(sluice_emulator_options) == 32 &&
                sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40));
 static_assert(offsetof(sluice_problem, type_a) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
@@ -23,7 +23,7 @@ static_assert(SLUICE_PACKED == kPacked);
 
 constexpr bool same(int c, auto cpp) { return c == static_cast<int>(cpp); }
 static_assert(same(SLUICE_BF16, DataType::bf16) && same(SLUICE_FP16, DataType::fp16) && same(SLUICE_FP32, DataType::fp32) &&
-              same(SLUICE_E4M3, DataType::e4m3) && same(SLUICE_E5M2, DataType::e5m2));
+              same(SLUICE_E4M3, DataType::e4m3) && same(SLUICE_E5M2, DataType::e5m2) && same(SLUICE_INT4, DataType::int4));
 static_assert(same(SLUICE_NO_SCALES, Scaling::none) && same(SLUICE_PER_TENSOR, Scaling::per_tensor) &&
               same(SLUICE_PER_VECTOR, Scaling::per_vector) && same(SLUICE_PER_VECTOR_128, Scaling::per_vector_128) &&
               same(SLUICE_PER_BLOCK_128, Scaling::per_block_128));
@@ -118,6 +118,7 @@ sluice_problem default_of(const sluice_problem*) {
   c.ld_scale_a = p.ld_scale_a, c.ld_scale_b = p.ld_scale_b;
   c.batch_stride_scale_a = p.batch_stride_scale_a, c.batch_stride_scale_b = p.batch_stride_scale_b;
   c.grouping = static_cast<std::int32_t>(p.grouping), c.expected_rows = p.expected_rows;
+  c.w4_group_size = p.w4.group_size, c.w4_zero_points = p.w4.zero_points ? 1 : 0;
   return c;
 }
 
@@ -132,16 +133,16 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   const bool knows_type_b = given.struct_size > offsetof(sluice_problem, type_b);  // older callers had one type for both
   GemmProblem p{.m = c.m, .n = c.n, .k = c.k, .batch = c.batch};
   Enumerators enums;
-  enums.read("type_a", "sluice_data_type", c.type_a, SLUICE_E5M2, p.type_a);
-  enums.read("type_b", "sluice_data_type", knows_type_b ? c.type_b : c.type_a, SLUICE_E5M2, p.type_b);
-  enums.read("type_d", "sluice_data_type", c.type_d, SLUICE_E5M2, p.type_d);
+  enums.read("type_a", "sluice_data_type", c.type_a, SLUICE_INT4, p.type_a);
+  enums.read("type_b", "sluice_data_type", knows_type_b ? c.type_b : c.type_a, SLUICE_INT4, p.type_b);
+  enums.read("type_d", "sluice_data_type", c.type_d, SLUICE_INT4, p.type_d);
   enums.read("layout_a", "sluice_layout", c.layout_a, SLUICE_COLUMN_MAJOR, p.layout_a);
   enums.read("layout_b", "sluice_layout", c.layout_b, SLUICE_COLUMN_MAJOR, p.layout_b);
   enums.read("scaling_a", "sluice_scaling", c.scaling_a, SLUICE_PER_BLOCK_128, p.scaling_a);
   enums.read("scaling_b", "sluice_scaling", c.scaling_b, SLUICE_PER_BLOCK_128, p.scaling_b);
   enums.read("scale_layout_a", "sluice_layout", c.scale_layout_a, SLUICE_COLUMN_MAJOR, p.scale_layout_a);
   enums.read("scale_layout_b", "sluice_layout", c.scale_layout_b, SLUICE_COLUMN_MAJOR, p.scale_layout_b);
-  enums.read("grouping", "sluice_grouping", c.grouping, SLUICE_MASKED_GROUPS, p.grouping);
+  enums.read("grouping", "sluice_grouping", c.grouping, SLUICE_GROUPS_ALONG_K, p.grouping);
   enums.read("bias", "sluice_bias", c.bias, SLUICE_BIAS_PER_COLUMN, p.epilogue.bias);
   enums.read("activation", "sluice_activation", c.activation, SLUICE_SILU, p.epilogue.activation);
   if (enums.error()) return *enums.error();
@@ -154,6 +155,7 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   p.ld_scale_a = c.ld_scale_a, p.ld_scale_b = c.ld_scale_b;
   p.batch_stride_scale_a = c.batch_stride_scale_a, p.batch_stride_scale_b = c.batch_stride_scale_b;
   p.expected_rows = c.expected_rows;
+  p.w4 = {.group_size = c.w4_group_size, .zero_points = c.w4_zero_points != 0};
   return p;
 }
 

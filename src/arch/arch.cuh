@@ -9,6 +9,7 @@
 #include "arch/sm90/diagnosis.cuh"
 #include "arch/sm90/flags.cuh"
 #include "arch/sm90/global_memory.cuh"
+#include "arch/sm90/int4.cuh"
 #include "arch/sm90/launch.cuh"
 #include "arch/sm90/mbarrier.cuh"
 #include "arch/sm90/numbers.cuh"

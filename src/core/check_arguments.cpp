@@ -74,7 +74,8 @@ Status check_arguments(const GemmProblem& p, const GemmArguments& arguments) {
     const char* const reason = "alpha and k are not 0";
     const char* const way_out = "pass the matrix";
     if (Status s = check({"a", arguments.a, "alignment_a_bytes", p.alignment_a_bytes, p.type_a, reason, way_out}); !s) return s;
-    if (Status s = check({"b", arguments.b, "alignment_b_bytes", p.alignment_b_bytes, p.type_b, reason, way_out}); !s) return s;
+    const Elements of_b = p.type_b == DataType::int4 ? Elements("packed int4", 16) : Elements(p.type_b);
+    if (Status s = check({"b", arguments.b, "alignment_b_bytes", p.alignment_b_bytes, of_b, reason, way_out}); !s) return s;
     for (const auto& [name, scaling, scales] :
          {std::tuple{"scale_a", p.scaling_a, arguments.scale_a}, {"scale_b", p.scaling_b, arguments.scale_b}}) {
       if (scaling == Scaling::none) continue;

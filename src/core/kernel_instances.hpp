@@ -6,7 +6,7 @@
 namespace sluice {
 
 // What a line of the list is compiled for: see kernel_list.def.
-enum class InstanceSet { rc, all, fp8, fp8_mixed };
+enum class InstanceSet { rc, all, fp8, fp8_mixed, w4 };
 
 // A line's configuration for its types and the n-th layout: rc, rr, cc, cr.
 constexpr KernelConfig with_types_and_layout(KernelConfig config, DataType type_a, DataType type_b, int layout_index) {
@@ -32,6 +32,9 @@ constexpr void for_each_kernel_of_line(F&& f) {
   if constexpr (set == InstanceSet::rc || set == InstanceSet::all) {
     each_layout.template operator()<bf16>();
     each_layout.template operator()<fp16>();
+  } else if constexpr (set == InstanceSet::w4) {
+    f.template operator()<with_types_and_layout(config, bf16, int4, 0)>();
+    f.template operator()<with_types_and_layout(config, fp16, int4, 0)>();
   } else {
     f.template operator()<with_types_and_layout(config, e4m3, e4m3, 0)>();
     if constexpr (set == InstanceSet::fp8_mixed) {

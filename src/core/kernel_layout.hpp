@@ -8,6 +8,7 @@
 #include "sluice/kernel_config.hpp"
 
 #include "core/promotion.hpp"
+#include "core/w4_layout.hpp"
 
 namespace sluice {
 
@@ -108,7 +109,17 @@ constexpr int shared_memory_limit_bytes(const KernelConfig& c) {
   return kSharedMemoryPerSmBytes / c.ctas_per_sm - kSharedMemoryPerCtaReservedBytes;
 }
 
-constexpr int operand_bytes_p(const KernelConfig& c) { return tile_p(c) * c.tile_k * size_bytes(c.type_a); }
+// Whether P, the weights, comes as codes of 4 bits, which the consumers turn into numbers on their way into registers.
+constexpr bool dequantises(const KernelConfig& c) { return c.type_b == DataType::int4; }
+// Room for the slabs of any format, up to where Q's swizzled rows can begin.
+constexpr int packed_bytes_p(const KernelConfig& c) {
+  constexpr int kAlignment = 8 * kSwizzleBytes;
+  const int slabs = tile_p(c) / kW4BlockColumns * (c.tile_k / kW4SlabElems);
+  return (slabs * kW4LargestSlabBytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+constexpr int operand_bytes_p(const KernelConfig& c) {
+  return dequantises(c) ? packed_bytes_p(c) : tile_p(c) * c.tile_k * size_bytes(c.type_a);
+}
 constexpr int operand_bytes_q(const KernelConfig& c) { return tile_q(c) * c.tile_k * size_bytes(c.type_a); }
 constexpr int stage_bytes(const KernelConfig& c) { return operand_bytes_p(c) + operand_bytes_q(c); }
 

@@ -9,6 +9,7 @@
 
 #include "core/groups.hpp"
 #include "core/scale_layout.hpp"
+#include "core/w4_layout.hpp"
 
 namespace sluice {
 namespace {
@@ -89,7 +90,20 @@ Status check_alignment(const char* name, int value, int element_bytes) {
 
 bool fp8(const GemmProblem& p) { return is_fp8(p.type_a); }
 
+bool w4(const GemmProblem& p) { return p.type_b == DataType::int4; }
+
+Status check_w4_types(const GemmProblem& p) {
+  if (p.type_a != DataType::bf16 && p.type_a != DataType::fp16)
+    return Error{ErrorCode::unsupported,
+                 std::string("type_a = ") + to_string(p.type_a) + " with type_b = int4; A must be bf16 or fp16 beside weights of 4 bits"};
+  if (p.layout_a != Layout::row_major || p.layout_b != Layout::column_major)
+    return Error{ErrorCode::unsupported, std::string("layout_a = ") + to_string(p.layout_a) + ", layout_b = " + to_string(p.layout_b) +
+                                             " with type_b = int4; A must be row-major, and packed weights count as column-major"};
+  return Nothing{};
+}
+
 Status check_operand_types(const GemmProblem& p) {
+  if (w4(p)) return check_w4_types(p);
   for (const auto& [field, type] : {std::pair{"type_a", p.type_a}, {"type_b", p.type_b}})
     if (type != DataType::bf16 && type != DataType::fp16 && !is_fp8(type))
       return Error{ErrorCode::unsupported, std::string(field) + " = " + to_string(type) + "; A and B must be bf16, fp16, e4m3 or e5m2"};
@@ -136,6 +150,32 @@ Status check_fp8_operand(const char* name, const char* vectors, std::int64_t lea
   return Nothing{};
 }
 
+// Packed weights have no pitch, and a format that the packing knows. What has no meaning becomes 0 or the default.
+Status resolve_w4(GemmProblem& p) {
+  const W4Format& f = p.w4;
+  if (f.group_size != 0 && f.group_size != 32 && f.group_size != 64 && f.group_size != kW4SlabElems)
+    return Error{ErrorCode::unsupported, "w4.group_size = " + text(f.group_size) +
+                                             "; groups of weights of 4 bits have 32, 64 or 128 elements of k, or 0 for whole columns"};
+  for (const auto& [name, value] : {std::pair{"n", p.n}, {"k", p.k}, {"lda", p.lda}, {"batch_stride_a", p.batch_stride_a}})
+    if (value % 8 != 0)
+      return Error{ErrorCode::unsupported, std::string(name) + " = " + text(value) +
+                                               " with type_b = int4; it must be a multiple of 8: pad to " + text((value + 7) / 8 * 8)};
+  for (const auto& [name, value] : {std::pair{"a", p.alignment_a_bytes}, {"b", p.alignment_b_bytes}})
+    if (value < kMostAlignmentBytes)
+      return Error{ErrorCode::unsupported, std::string("alignment_") + name + "_bytes = " + text(value) +
+                                               " with type_b = int4; both operands must start at multiples of 16 bytes: move it"};
+  const std::int64_t bytes = w4_matrix_bytes(p.n, p.k, f);
+  if (p.ldb != kPacked && p.ldb != p.k)
+    return invalid("ldb = " + text(p.ldb) + " with type_b = int4; packed weights have no pitch: pass kPacked");
+  p.ldb = std::max<std::int64_t>(p.k, 1);
+  if (p.batch_stride_b == kPacked || p.batch <= 1) p.batch_stride_b = bytes;
+  constexpr int kMatrixAlignmentBytes = 256;
+  if (p.batch_stride_b < 0 || p.batch_stride_b % kMatrixAlignmentBytes != 0 || p.batch_stride_b > kLargestPitchBytes)
+    return invalid("batch_stride_b = " + text(p.batch_stride_b) +
+                   " with type_b = int4 is in bytes, a multiple of 256 up to 2^40; pass 0 to repeat one matrix, or kPacked");
+  return Nothing{};
+}
+
 // From the first scale that is read to the last.
 std::int64_t scale_elems(const ScaleStrides& strides, Scaling scaling, std::int64_t vectors, std::int64_t k, std::int64_t batch) {
   if (scaling == Scaling::none || vectors <= 0 || k <= 0 || batch <= 0) return 0;
@@ -175,6 +215,9 @@ Status resolve_scales(const char* name, Scaling scaling, Layout layout, std::int
 }
 
 Status check_scales(GemmProblem& p) {
+  if (w4(p) && (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none))
+    return Error{ErrorCode::unsupported, std::string("scaling_a = ") + to_string(p.scaling_a) + ", scaling_b = " + to_string(p.scaling_b) +
+                                             " with type_b = int4; weights of 4 bits bring their scales packed: pass Scaling::none"};
   if (!fp8(p) && (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none))
     return Error{ErrorCode::unsupported, std::string("scaling_a = ") + to_string(p.scaling_a) + ", scaling_b = " + to_string(p.scaling_b) +
                                              " with " + to_string(p.type_a) + " operands; only those of FP8 have scales: use alpha"};
@@ -186,6 +229,7 @@ Status check_scales(GemmProblem& p) {
 // Groups along K begin anywhere in it: where K is contiguous, that is at no address that the copy engine takes.
 Status check_groups_along_k(const GemmProblem& p) {
   const auto no = [](const std::string& what) { return Error{ErrorCode::unsupported, what}; };
+  if (w4(p)) return no("type_b = int4 with groups along k; weights of 4 bits are no gradients: operands must be bf16 or fp16");
   if (is_fp8(p.type_a)) return no(std::string("type_a = ") + to_string(p.type_a) + " with groups along k; operands must be bf16 or fp16");
   if (p.layout_a != Layout::column_major || p.layout_b != Layout::row_major)
     return no(std::string("layout_a = ") + to_string(p.layout_a) + ", layout_b = " + to_string(p.layout_b) +
@@ -232,7 +276,8 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
   const MatrixShape out{"d", p.m, p.n, d, false};
   const bool along_k = is_grouped_along_k(p);  // A and B are one matrix each, and only D and C are as many as there are groups
   if (Status s = resolve_strides(a, along_k ? 1 : row_matrices(p), p.lda, p.batch_stride_a); !s) return s.error();
-  if (Status s = resolve_strides(b, along_k ? 1 : p.batch, p.ldb, p.batch_stride_b); !s) return s.error();
+  if (!w4(p))
+    if (Status s = resolve_strides(b, along_k ? 1 : p.batch, p.ldb, p.batch_stride_b); !s) return s.error();
   if (Status s = resolve_strides(c, row_matrices(p), p.ldc, p.batch_stride_c); !s) return s.error();
   if (Status s = resolve_strides(out, row_matrices(p), p.ldd, p.batch_stride_d); !s) return s.error();
 
@@ -243,6 +288,11 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
     if (Status s = check_fp8_operand("a", "rows of A", p.lda, p.batch_stride_a, p.alignment_a_bytes); !s) return s.error();
     if (Status s = check_fp8_operand("b", "columns of B", p.ldb, p.batch_stride_b, p.alignment_b_bytes); !s) return s.error();
   }
+  if (w4(p)) {
+    if (Status s = resolve_w4(p); !s) return s.error();
+  } else {
+    p.w4 = {};
+  }
   if (Status s = check_scales(p); !s) return s.error();
   if (Status s = check_groups(p); !s) return s.error();
   return p;
@@ -252,6 +302,8 @@ bool is_empty(const GemmProblem& problem) { return problem.m == 0 || problem.n =
 
 std::int64_t scale_elems_a(const GemmProblem& p) { return scale_elems(scale_strides_a(p), p.scaling_a, p.m, p.k, row_matrices(p)); }
 std::int64_t scale_elems_b(const GemmProblem& p) { return scale_elems(scale_strides_b(p), p.scaling_b, p.n, p.k, p.batch); }
+
+std::int64_t matrix_bytes_b(const GemmProblem& p) { return w4(p) ? w4_matrix_bytes(p.n, p.k, p.w4) : p.n * p.k * size_bytes(p.type_b); }
 
 double flops(const GemmProblem& p) {
   if (p.epilogue.alpha == 0.0f) return 0;
@@ -268,7 +320,12 @@ std::string describe(const GemmProblem& p) {
   line += std::string(" ") + to_string(p.type_a);
   if (p.type_b != p.type_a) line += std::string(" x ") + to_string(p.type_b);
   line += std::string(" -> ") + to_string(p.type_d);
-  line += std::string(", A ") + to_string(p.layout_a) + ", B " + to_string(p.layout_b);
+  if (w4(p)) {
+    line += p.w4.group_size == 0 ? ", whole columns" : ", groups of " + text(p.w4.group_size);
+    line += p.w4.zero_points ? " with zero points" : "";
+  } else {
+    line += std::string(", A ") + to_string(p.layout_a) + ", B " + to_string(p.layout_b);
+  }
   if (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none)
     line += std::string(", scales ") + to_string(p.scaling_a) + " and " + to_string(p.scaling_b);
   if (p.epilogue.beta != 0.0f) line += ", + beta C";

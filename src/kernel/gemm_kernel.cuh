@@ -16,6 +16,7 @@
 #include "kernel/mainloop/short_tile.cuh"
 #include "kernel/mainloop/thread_producer.cuh"
 #include "kernel/mainloop/tma_producer.cuh"
+#include "kernel/mainloop/w4_producer.cuh"
 #include "kernel/pipeline.cuh"
 #include "kernel/reduction/pieces.cuh"
 #include "kernel/tickets.cuh"
@@ -31,6 +32,7 @@ struct RegisterSplit {
 };
 constexpr RegisterSplit register_split(const KernelConfig& config) {
   if (consumer_warpgroups(config) > 2) return {32, 160};  // 4 x 128 in all
+  if (dequantises(config) && accumulators_per_thread(config) <= 64) return {88, 208};
   if (config.load == LoadPath::threads || (accumulators_per_thread(config) <= 64 && !promotes(config)))
     return {72, 216};  // 3 x 168, as all
   return joins_pieces(config) ? RegisterSplit{56, 224} : RegisterSplit{40, 232};
@@ -71,6 +73,7 @@ class GemmKernel {
   using Ring = typename Consumer<config>::Ring;
   using Work = WorkRing<config>;
   using Pieces = PiecesOfTiles<config>;
+  using ProducerOfP = std::conditional_t<dequantises(config), W4Producer<config>, TmaProducer<config, Operand::p>>;
   static constexpr bool kInCluster = cluster_size(config) > 1;
   static constexpr bool kPingpong = config.schedule == KernelSchedule::pingpong;
   static constexpr bool kSplitsRegisters = consumer_warpgroups(config) > 1;
@@ -83,7 +86,7 @@ class GemmKernel {
     } else if (warp == 1) {
       ring_.init_empty();
       if (config.load == LoadPath::tma) {
-        arch::prefetch_tensor_map(params_.mainloop.p.map);
+        if (!dequantises(config)) arch::prefetch_tensor_map(params_.mainloop.p.map);
         arch::prefetch_tensor_map(params_.mainloop.q.map);
       }
       TileStore<config>::prefetch(params_.epilogue);
@@ -119,7 +122,7 @@ class GemmKernel {
     if constexpr (config.load == LoadPath::threads) {
       produce(ThreadProducer<config>(params_.mainloop, ring_));
     } else if (warp == 0) {
-      if (arch::elect_one()) produce(TmaProducer<config, Operand::p>(params_.mainloop, ring_));
+      if (arch::elect_one()) produce(ProducerOfP(params_.mainloop, ring_));
     } else if (warp == 1) {
       if (arch::elect_one()) produce(TmaProducer<config, Operand::q>(params_.mainloop, ring_));
     } else if constexpr (promotes(config)) {

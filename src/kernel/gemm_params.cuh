@@ -9,6 +9,7 @@
 #include "arch/types.hpp"
 #include "kernel/group_params.cuh"
 #include "kernel/scale_params.cuh"
+#include "kernel/w4_params.cuh"
 
 namespace sluice {
 
@@ -16,12 +17,12 @@ namespace sluice {
 struct OperandParams {
   arch::TensorMap map;  // LoadPath::tma
   arch::CachePolicy policy;
-  const void* data;  // LoadPath::threads
+  const void* data;  // LoadPath::threads, and weights of 4 bits
   std::int64_t leading_elems;
-  std::int64_t batch_stride_elems;
-  std::int32_t vectors;      // rows of A or columns of B
-  std::int32_t batch_step;   // 1, or 0 when one matrix serves the whole batch
-  std::int32_t stage_bytes;  // that arrive through the copy engine: less than the tile's where a tile is wider than the matrix
+  std::int64_t batch_stride_elems;  // bytes, of weights of 4 bits
+  std::int32_t vectors;             // rows of A or columns of B
+  std::int32_t batch_step;          // 1, or 0 when one matrix serves the whole batch
+  std::int32_t stage_bytes;         // that arrive through the copy engine: less than the tile's where a tile is wider than the matrix
   bool whole_tiles;  // the map's third direction is K, in slabs of one swizzled row, and not the batch: one box is the tile of a stage
   bool by_blocks;    // a box is 64 rows, and boxes behind the end of a group are left out
   bool clips_k;      // the map's second and third direction both are K, so that boxes end with their group (launch/bind_groups.hpp)
@@ -33,6 +34,7 @@ struct MainloopParams {
   OperandParams q;
   ScaleParams scale_p;
   ScaleParams scale_q;
+  W4Params w4;  // where P is weights of 4 bits
   std::int32_t k;
 };
 

@@ -18,9 +18,13 @@ constexpr double kDepthBytes = 32;  // of K in a wgmma
 
 // Cycles that a wgmma of 64 rows by q columns by 32 bytes of K takes at the tensor cores' rate, or at the 128 bytes a cycle with which
 // shared memory hands out P (64 rows of 32 bytes) and Q, whichever is more.
-double wgmma_cycles(const DeviceSpec& device, int q) {
-  constexpr double kSharedMemoryBytesPerClk = 128;
+// P in registers is not read, but each of a warp's lanes must have made its numbers from codes of 4 bits: a quarter of a unit of
+// kernel/mainloop/dequantising_consumer.cuh, whose instructions one after the other are what a scheduler issues.
+double wgmma_cycles(const DeviceSpec& device, const KernelConfig& kernel) {
+  constexpr double kSharedMemoryBytesPerClk = 128, kInstructionsOfUnit = 104, kStepsOfUnit = 4;
+  const int q = tile_q(kernel);
   const double multiply = kWgmmaRows * q * kDepthBytes / device.flops_per_clk_per_sm;  // that of 16-bit operands, 2 bytes each
+  if (dequantises(kernel)) return std::max(multiply, kInstructionsOfUnit / kStepsOfUnit);
   const double read = (kWgmmaRows + q) * kDepthBytes / kSharedMemoryBytesPerClk;
   return std::max(multiply, read);
 }
@@ -52,7 +56,10 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
     clk += (boxes.whole_tiles ? 1 : boxes.slabs) * c.issue_clk_per_box + outside * boxes.slabs * c.issue_clk_per_row_outside;
   };
   add(k_major_a(kernel), p.m, kernel.tile_m, kernel.cluster_n);
-  add(k_major_b(kernel), p.n, kernel.tile_n, kernel.cluster_m);
+  if (dequantises(kernel))
+    clk += static_cast<double>(kernel.tile_n) / kW4BlockColumns * c.issue_clk_per_box;
+  else
+    add(k_major_b(kernel), p.n, kernel.tile_n, kernel.cluster_m);
   return clk;
 }
 // Of the rows of a matrix's tiles, the share in blocks of 64 that have rows. CTAs of a cluster take as long as the first.
@@ -62,14 +69,19 @@ double share_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
   const double rows = static_cast<double>(whole * kernel.tile_m + blocks * kWgmmaRows);
   return rows / static_cast<double>((whole + (rest > 0 ? 1 : 0)) * kernel.tile_m);
 }
+// Packed weights of a stage.
+double tile_bytes_w4(const GemmProblem& p, const KernelConfig& kernel) {
+  return static_cast<double>(kernel.tile_n) / kW4BlockColumns * (kernel.tile_k / kW4SlabElems) * w4_slab_bytes(p.w4);
+}
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles,
                        double rows_share) {
   const double steps = k_tiles * kernel.tile_k * size_bytes(kernel.type_a) / kDepthBytes;
   TileCycles cycles;
-  cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, tile_q(kernel)) * c.matrix_cycles_factor * rows_share;
+  cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, kernel) * c.matrix_cycles_factor * rows_share;
   cycles.compute = cycles.multiply + k_tiles * stage_overhead_clk(c, kernel);
   const double absent_bytes = (1 - rows_share) * kernel.tile_m * kernel.tile_k * size_bytes(kernel.type_a);
-  const double bytes_clk = (stage_bytes(kernel) - absent_bytes) / c.ingest_bytes_per_clk_per_sm;
+  const double bytes_q = operand_bytes_q(kernel), bytes_p = dequantises(kernel) ? tile_bytes_w4(p, kernel) : operand_bytes_p(kernel);
+  const double bytes_clk = (bytes_p + bytes_q - absent_bytes) / c.ingest_bytes_per_clk_per_sm;
   cycles.ingest = k_tiles * overlap({bytes_clk, stage_issue_clk(c, p, kernel)}, c.overlap_exponent);
   return cycles;
 }
@@ -137,12 +149,14 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), batch = static_cast<double>(p.batch);
   const double k = k_tiles > 0 ? static_cast<double>(p.k) : 0.0;
   const double reads_c = p.epilogue.beta != 0.0f ? 1 : 0;
-  const double input_bytes = (m * k + k * n) * batch * ab, output_bytes = m * n * batch * d * (1 + reads_c);
+  const double bytes_b = k_tiles > 0 ? static_cast<double>(matrix_bytes_b(p)) : 0.0;
+  const double input_bytes = (m * k * ab + bytes_b) * batch, output_bytes = m * n * batch * d * (1 + reads_c);
   t.hbm_us = factor * (input_bytes + output_bytes) / (device.hbm_gb_per_s * c.hbm_factor * 1e3);
   // Rows outside the matrix come from nowhere.
   const double fetched =
-      tiles * k_tiles * kernel.tile_k * ab *
-      (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share + std::min<double>(kernel.tile_n * kernel.cluster_n, n));
+      tiles * k_tiles * kernel.tile_k *
+      (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share * ab +
+       std::min<double>(kernel.tile_n * kernel.cluster_n, n) * (p.n > 0 && p.k > 0 ? bytes_b / (n * static_cast<double>(p.k)) : ab));
   t.l2_us = factor * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
 
   const double crowded = std::max(0.0, t.l2_us / std::max(t.matrix_us, 1e-9) - c.traffic_free_share);
@@ -152,8 +166,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   t.ramp_us = factor * c.ramp_us;
   // Constant operands fill the ring before the predecessor has ended, unless a kernel keeps its successor out (two CTAs an SM).
   if ((p.constant_a || p.constant_b) && kernel.ctas_per_sm == 1 && kernel.load == LoadPath::tma) {
-    const double constant_bytes = (p.constant_a ? m * k : 0) + (p.constant_b ? k * n : 0);
-    t.launch_us -= std::min(t.launch_us, c.early_fetch_us * constant_bytes / std::max(1.0, m * k + k * n));
+    const double constant_bytes = (p.constant_a ? m * k * ab : 0) + (p.constant_b ? bytes_b : 0);
+    t.launch_us -= std::min(t.launch_us, c.early_fetch_us * constant_bytes / std::max(1.0, m * k * ab + bytes_b));
   }
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;

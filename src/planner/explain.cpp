@@ -43,7 +43,8 @@ Roofs roofs_of(const Plan& plan) {
   const double outputs = m * n * (p.epilogue.beta != 0.0f ? 2 : 1) * batch;
   Roofs r;
   r.flops = flops(p);
-  r.bytes = (m * k * batch_a + k * n * batch_b) * size_bytes(p.type_a) + outputs * size_bytes(p.type_d);
+  const double bytes_b = k == 0 ? 0 : static_cast<double>(matrix_bytes_b(p)) * batch_b;
+  r.bytes = m * k * batch_a * size_bytes(p.type_a) + bytes_b + outputs * size_bytes(p.type_d);
   r.matrix_us = r.flops / (peak_tflop_per_s(plan.device, p.type_a) * 1e6);
   r.hbm_us = r.bytes / (plan.device.hbm_gb_per_s * 1e3);
   return r;

@@ -27,10 +27,16 @@ void fields(Either<Epilogue> auto& s, auto&& field) {
   field("activation", activation);
 }
 
+void fields(Either<W4Format> auto& s, auto&& field) {
+  auto& [group_size, zero_points] = s;
+  field("group_size", group_size);
+  field("zero_points", zero_points);
+}
+
 void fields(Either<GemmProblem> auto& s, auto&& field) {
   auto& [m, n, k, batch, type_a, type_b, type_d, layout_a, layout_b, lda, ldb, ldc, ldd, batch_stride_a, batch_stride_b, batch_stride_c,
          batch_stride_d, alignment_a_bytes, alignment_b_bytes, alignment_d_bytes, constant_a, constant_b, scaling_a, scaling_b,
-         scale_layout_a, scale_layout_b, ld_scale_a, ld_scale_b, batch_stride_scale_a, batch_stride_scale_b, grouping, expected_rows,
+         scale_layout_a, scale_layout_b, ld_scale_a, ld_scale_b, batch_stride_scale_a, batch_stride_scale_b, w4, grouping, expected_rows,
          epilogue] = s;
   field("m", m);
   field("n", n);
@@ -62,6 +68,7 @@ void fields(Either<GemmProblem> auto& s, auto&& field) {
   field("ld_scale_b", ld_scale_b);
   field("batch_stride_scale_a", batch_stride_scale_a);
   field("batch_stride_scale_b", batch_stride_scale_b);
+  field("w4", w4, W4Format{});
   field("grouping", grouping, Grouping::none);
   field("expected_rows", expected_rows, std::int64_t{0});
   field("epilogue", epilogue);

@@ -24,6 +24,7 @@ constexpr FloatFormat format_of(DataType type) {
     case DataType::fp32:
     case DataType::e4m3:  // never results
     case DataType::e5m2:
+    case DataType::int4:
       break;
   }
   return {24, -126, 127};

@@ -16,6 +16,7 @@
 #include "core/check_arguments.hpp"
 #include "core/check_plan.hpp"
 #include "core/scale_layout.hpp"
+#include "reference/dequantised.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
 #include "scheduler/group_table.hpp"
@@ -64,6 +65,7 @@ void pack(const MatrixView& from, DataType type, std::int64_t rows, std::int64_t
     case DataType::e5m2:
       return pack<std::uint8_t>(from, rows, columns, to, pitch, [](std::uint8_t bits) { return e5m2_to_float(bits); });
     case DataType::fp32:  // never an operand
+    case DataType::int4:  // dequantised before
       break;
   }
 }
@@ -328,10 +330,13 @@ class Items {
 
 }  // namespace
 
-Status run_on_cpu(const Plan& plan, const GemmArguments& arguments, int threads, const Progress& progress) {
-  if (Status s = check_plan(plan); !s) return s;
-  if (Status s = check_arguments(plan, arguments); !s) return s;
-  if (is_empty(plan.problem)) return Nothing{};
+Status run_on_cpu(const Plan& given, const GemmArguments& given_arguments, int threads, const Progress& progress) {
+  if (Status s = check_plan(given); !s) return s;
+  if (Status s = check_arguments(given, given_arguments); !s) return s;
+  if (is_empty(given.problem)) return Nothing{};
+  Plan plan = given;
+  GemmArguments arguments = given_arguments;
+  const Dequantised weights(plan.problem, arguments, threads);
 
   const Items list(plan, arguments);
   const std::int32_t items = list.count();

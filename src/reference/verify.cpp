@@ -13,6 +13,7 @@
 #include "core/check_arguments.hpp"
 #include "core/groups.hpp"
 #include "core/scale_layout.hpp"
+#include "reference/dequantised.hpp"
 #include "reference/error_bound.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
@@ -30,6 +31,7 @@ double element(const void* base, DataType type, std::int64_t index) {
       return e4m3_to_float(static_cast<const std::uint8_t*>(base)[index]);
     case DataType::e5m2:
       return e5m2_to_float(static_cast<const std::uint8_t*>(base)[index]);
+    case DataType::int4:  // dequantised before
     case DataType::fp32:
       break;
   }
@@ -344,7 +346,7 @@ std::int64_t draw(std::uint64_t seed, std::uint64_t index, std::int64_t below) {
 // The problem as the pointers are to be checked for it: reading on the CPU asks for no more than whole elements.
 GemmProblem with_element_alignment(GemmProblem problem) {
   problem.alignment_a_bytes = size_bytes(problem.type_a);
-  problem.alignment_b_bytes = size_bytes(problem.type_b);
+  problem.alignment_b_bytes = std::max(1, size_bytes(problem.type_b));
   problem.alignment_d_bytes = size_bytes(problem.type_d);
   return problem;
 }
@@ -355,7 +357,7 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
                             std::uint64_t seed) {
   const Result<GemmProblem> validated = validate(unchecked);
   if (!validated) return validated.error();
-  const GemmProblem& p = *validated;
+  GemmProblem p = *validated;
   constexpr std::int64_t kDeepest = std::int64_t{1} << 22;
   if (reads_a_and_b(p) && p.k > kDeepest)
     return Error{ErrorCode::too_large, "k = " + std::to_string(p.k) + " is over " + std::to_string(kDeepest) +
@@ -371,6 +373,7 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
 
   VerifyReport report;
   if (is_empty(p)) return report;
+  const Dequantised weights(p, arguments, 0);
   const Matrices matrices(p, arguments);
   const RowTable rows(p, arguments.groups);
   const std::int64_t blocks_n = (p.n + kBlock - 1) / kBlock;

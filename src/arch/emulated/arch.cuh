@@ -123,6 +123,12 @@ SLUICE_DEVICE void store_shared(SharedAddress address, const std::uint32_t (&wor
 SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[4], Location at = Location::current()) {
   emulated::load_shared(address, words, sizeof words, at);
 }
+SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t& word, Location at = Location::current()) {
+  emulated::load_shared(address, &word, sizeof word, at);
+}
+SLUICE_DEVICE void load_shared(SharedAddress address, std::uint16_t& bits, Location at = Location::current()) {
+  emulated::load_shared(address, &bits, sizeof bits, at);
+}
 template <int count>
 SLUICE_DEVICE void load_shared(SharedAddress address, float (&values)[count], Location at = Location::current()) {
   emulated::load_shared(address, values, sizeof values, at);
@@ -205,6 +211,13 @@ SLUICE_DEVICE void bulk_load(SharedAddress destination, const void* source, int 
                              Location at = Location::current()) {
   emulated::bulk_load(destination, source, bytes, barrier, at);
 }
+SLUICE_DEVICE void bulk_load(SharedAddress destination, const void* source, int bytes, Barrier* barrier, CachePolicy,
+                             Location at = Location::current()) {
+  emulated::bulk_load(destination, source, bytes, barrier, at);
+}
+SLUICE_DEVICE void bulk_prefetch(const void* source, int bytes, Location at = Location::current()) {
+  emulated::bulk_prefetch(source, bytes, at);
+}
 SLUICE_DEVICE void bulk_store(void* destination, SharedAddress source, int bytes, Location at = Location::current()) {
   emulated::bulk_store(destination, source, bytes, false, at);
 }
@@ -247,6 +260,14 @@ SLUICE_DEVICE void wgmma(float (&d)[registers], std::uint64_t p_descriptor, std:
   emulated::wgmma({kNumbers, kNumbers, p_major, q_major, registers * 2}, d, p_descriptor, q_descriptor, at);
 }
 
+template <DataType type, bool adds, int registers>
+SLUICE_DEVICE void wgmma(float (&d)[registers], const std::uint32_t (&p)[4], std::uint64_t q_descriptor,
+                         Location at = Location::current()) {
+  static_assert(type == DataType::bf16 || type == DataType::fp16);
+  constexpr auto kNumbers = type == DataType::bf16 ? emulated::Numbers::bf16 : emulated::Numbers::fp16;
+  emulated::wgmma({kNumbers, kNumbers, Major::k, Major::k, registers * 2, adds}, d, p, q_descriptor, at);
+}
+
 template <int registers>
 SLUICE_DEVICE void pin_registers(float (&)[registers]) {}
 template <DataType type_p, DataType type_q, bool adds, int registers>
@@ -255,6 +276,36 @@ SLUICE_DEVICE void wgmma_8_bit(float (&d)[registers], std::uint64_t p_descriptor
   static_assert(is_fp8(type_p) && is_fp8(type_q));
   constexpr auto kNumbers = [](DataType type) { return type == DataType::e4m3 ? emulated::Numbers::e4m3 : emulated::Numbers::e5m2; };
   emulated::wgmma({kNumbers(type_p), kNumbers(type_q), Major::k, Major::k, registers * 2, adds}, d, p_descriptor, q_descriptor, at);
+}
+
+// codes of 4 bits
+SLUICE_DEVICE std::uint32_t in_both_halves(std::uint32_t bits) { return (bits & 0xffff) * 0x10001; }
+template <DataType type>
+SLUICE_DEVICE std::uint32_t zero_point_pair(std::uint32_t zero) {
+  return in_both_halves(zero);
+}
+template <DataType type>
+SLUICE_DEVICE float as_number(std::uint32_t bits) {
+  const auto low = static_cast<std::uint16_t>(bits);
+  return type == DataType::bf16 ? emulated::bf16_to_float(low) : emulated::fp16_to_float(low);
+}
+template <DataType type>
+SLUICE_DEVICE std::uint32_t as_bits(float number) {
+  return type == DataType::bf16 ? emulated::float_to_bf16(number) : emulated::float_to_fp16(number);
+}
+template <DataType type>
+SLUICE_DEVICE void dequantise(std::uint32_t word, const std::uint32_t (&zeros)[2], std::uint32_t (&numbers)[4]) {
+  const auto number = [&](int code, int row) {
+    return as_bits<type>(static_cast<float>(static_cast<int>(word >> 4 * code & 15) - static_cast<int>(zeros[row] & 0xffff)));
+  };
+  for (int i = 0; i < 4; ++i) numbers[i] = number(i, i % 2) | number(i + 4, i % 2) << 16;
+}
+template <DataType type>
+SLUICE_DEVICE void scale_pairs(std::uint32_t (&numbers)[4], const std::uint32_t (&scales)[2]) {
+  for (int i = 0; i < 4; ++i) {
+    const float scale = as_number<type>(scales[i % 2]);
+    numbers[i] = as_bits<type>(as_number<type>(numbers[i]) * scale) | as_bits<type>(as_number<type>(numbers[i] >> 16) * scale) << 16;
+  }
 }
 
 // numbers

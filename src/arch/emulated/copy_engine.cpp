@@ -322,6 +322,11 @@ void tma_store(const TensorMap& map, TensorCoordinates to, SharedAddress source,
       adds, t.element, site, at);
 }
 
+void bulk_prefetch(const void* source, int bytes, const Location& at) {
+  check_run(source, bytes, at);
+  note_global_source(source, static_cast<std::size_t>(bytes), at);
+}
+
 void bulk_load(SharedAddress destination, const void* source, int bytes, Barrier* barrier, const Location& at) {
   Machine& m = machine();
   Cta& cta = *m.thread().cta;

@@ -79,6 +79,7 @@ void tma_prefetch(const TensorMap& map, TensorCoordinates from, const Location& 
 void tma_load(void* destination, const TensorMap& map, TensorCoordinates from, Barrier* barrier, std::uint16_t cta_mask,
               const Location& at);
 void tma_store(const TensorMap& map, TensorCoordinates to, SharedAddress source, bool adds, const Location& at);
+void bulk_prefetch(const void* source, int bytes, const Location& at);
 void bulk_load(SharedAddress destination, const void* source, int bytes, Barrier* barrier, const Location& at);
 void bulk_store(void* destination, SharedAddress source, int bytes, bool adds, const Location& at);
 void bulk_copy_to_cluster(ClusterAddress destination, SharedAddress source, int bytes, ClusterAddress barrier, const Location& at);

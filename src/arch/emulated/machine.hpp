@@ -125,6 +125,13 @@ struct Warp {
   std::unique_ptr<Clock> fence_acquire;  // what relaxed loads have seen
 };
 
+// Registers that a wgmma reads P from, and what they held when it was started.
+struct FragmentInFlight {
+  const std::uint32_t* registers = nullptr;
+  std::array<std::uint32_t, 4> held{};
+  std::uint64_t op = 0;
+};
+
 // A thread's part of an accumulator that wgmma work on.
 struct InFlight {
   float* registers = nullptr;
@@ -154,6 +161,7 @@ struct Thread {
   std::uint64_t groups_committed = 0;
   bool wgmma_fenced = false;
   std::vector<InFlight> in_flight;
+  std::vector<FragmentInFlight> fragments_in_flight;
   int bulk_thread = -1;  // index into Cta::bulk
 };
 

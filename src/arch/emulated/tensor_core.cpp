@@ -254,7 +254,11 @@ WgmmaOp& issue(WgmmaShape shape, float* d, std::uint64_t p, const std::uint32_t*
     m.fail(at,
            "starts a wgmma that differs from that of the other threads of its warpgroup (at line " + std::to_string(op.at.line()) + ")");
   op.accumulator = hand_over(me, d, shape.columns, number, at);
-  if (p_registers != nullptr) std::copy_n(p_registers, 4, op.p_registers[static_cast<std::size_t>(me.number % kWarpgroupThreads)].begin());
+  if (p_registers != nullptr) {
+    std::array<std::uint32_t, 4>& held = op.p_registers[static_cast<std::size_t>(me.number % kWarpgroupThreads)];
+    std::copy_n(p_registers, 4, held.begin());
+    me.fragments_in_flight.push_back({p_registers, held, number});
+  }
   if (++op.arrived < kWarpgroupThreads) return op;
   group.site = m.site(at, "wgmma");
   if (!op.p_in_registers) check_operand(group, p, shape.p_major, kRows, at);
@@ -306,6 +310,10 @@ void wgmma_wait(int groups, const Location& at) {
       me.wgmma_fenced = false;
     }
   std::erase_if(me.in_flight, [&](const InFlight& f) { return f.last_op < end; });
+  for (const FragmentInFlight& f : me.fragments_in_flight)
+    if (f.op < end && !std::equal(f.held.begin(), f.held.end(), f.registers))
+      m.fail(at, "finds that registers were written while wgmma still read P from them: no wgmma_wait lay between");
+  std::erase_if(me.fragments_in_flight, [&](const FragmentInFlight& f) { return f.op < end; });
 }
 
 }  // namespace sluice::arch::emulated

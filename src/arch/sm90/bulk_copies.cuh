@@ -12,6 +12,16 @@ SLUICE_DEVICE void bulk_load(SharedAddress destination, const void* source, int 
                "r"(bytes), "r"(shared_address(barrier))
                : "memory");
 }
+// With what L2 should do with the lines; and as far as L2 only.
+SLUICE_DEVICE void bulk_load(SharedAddress destination, const void* source, int bytes, Barrier* barrier, CachePolicy policy) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(destination),
+      "l"(source), "r"(bytes), "r"(shared_address(barrier)), "l"(static_cast<std::uint64_t>(policy))
+      : "memory");
+}
+SLUICE_DEVICE void bulk_prefetch(const void* source, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(source), "r"(bytes) : "memory");
+}
 SLUICE_DEVICE void bulk_store(void* destination, SharedAddress source, int bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination), "r"(source), "r"(bytes) : "memory");
 }

@@ -24,7 +24,7 @@ struct Wgmma8BitInstruction;
     SLUICE_WGMMA8_ASM(columns, types, 1, p, q);                                                                                    \
   else                                                                                                                             \
     SLUICE_WGMMA8_ASM(columns, types, 0, p, q)
-#define SLUICE_WGMMA8(columns, p, q, tp, tq)                                                                                       \
+#define SLUICE_WGMMA8(columns, p, q, tp, tq, next)                                                                                 \
   template <>                                                                                                                      \
   struct Wgmma8BitInstruction<columns> {                                                                                           \
     template <DataType type_p, DataType type_q, bool adds>                                                                         \

@@ -57,7 +57,8 @@ SLUICE_DEVICE void with_data_type(DataType type, F&& f) {
     case DataType::fp32:
       return f.template operator()<DataType::fp32>();
     case DataType::e4m3:
-    case DataType::e5m2:  // never of D
+    case DataType::e5m2:
+    case DataType::int4:  // never of D
       return;
   }
 }

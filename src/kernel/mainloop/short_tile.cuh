@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "core/groups.hpp"
+#include "kernel/mainloop/dequantising_consumer.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
 #include "kernel/mainloop/promoting_consumer.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
@@ -19,7 +20,9 @@ SLUICE_DEVICE int blocks_with_rows(const WorkTile& tile, int first_block, int bl
 
 // What multiplies `blocks` blocks of P's rows.
 template <KernelConfig config, int blocks = Accumulators<config>::kBlocks>
-using Consumer = std::conditional_t<promotes(config), PromotingConsumer<config, blocks>, WgmmaConsumer<config, blocks>>;
+using Consumer =
+    std::conditional_t<promotes(config), PromotingConsumer<config, blocks>,
+                       std::conditional_t<dequantises(config), DequantisingConsumer<config, blocks>, WgmmaConsumer<config, blocks>>>;
 
 // How much of its part of a tile a consumer warpgroup has to multiply.
 template <KernelConfig config>
@@ -34,7 +37,7 @@ class ShortTile {
   template <class Ring, class Issued>
   SLUICE_DEVICE void multiply(const MainloopParams& params, const Ring& ring, Accumulators<config>& sums, typename Ring::Position& at,
                               int k_tiles, Issued&& issued) const {
-    if constexpr (kAll > 1)
+    if constexpr (kHasBlocks && kAll > 1)
       if (blocks_ > 0) return Consumer<config, 1>(params, ring, first_block_).multiply(sums, at, k_tiles, issued);
     sums.clear();
     pass_over(ring, at, k_tiles);

@@ -35,6 +35,7 @@ emulated::Element element(DataType type) {
     case DataType::e5m2:
       return emulated::Element::byte;
     case DataType::fp32:
+    case DataType::int4:  // never a tensor
       break;
   }
   return emulated::Element::fp32;
@@ -76,8 +77,11 @@ std::vector<emulated::GlobalBuffer> buffers(const GemmProblem& p, const GemmArgu
   if (reads_a_and_b(p)) {
     add("A", arguments.a, span_bytes(a_rows ? p.k : p.m, a_rows ? p.m : p.k, p.lda, matrices, p.batch_stride_a, p.type_a), false,
         p.constant_a);
-    add("B", arguments.b, span_bytes(b_rows ? p.n : p.k, b_rows ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b, p.type_b), false,
-        p.constant_b);
+    const std::size_t packed_bytes = static_cast<std::size_t>((p.batch - 1) * p.batch_stride_b + matrix_bytes_b(p));
+    add("B", arguments.b,
+        p.type_b == DataType::int4 ? packed_bytes
+                                   : span_bytes(b_rows ? p.n : p.k, b_rows ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b, p.type_b),
+        false, p.constant_b);
     add("scale_a", arguments.scale_a, static_cast<std::size_t>(scale_elems_a(p)) * sizeof(float), false);
     add("scale_b", arguments.scale_b, static_cast<std::size_t>(scale_elems_b(p)) * sizeof(float), false);
   }
@@ -120,7 +124,8 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
       .threads_per_cta = threads_per_cta(plan.kernel),
       .shared_memory_bytes = plan.shared_memory_bytes,
       .buffers = buffers(plan.problem, arguments),
-      .multiplies_unwritten = params->mainloop.p.stage_bytes + params->mainloop.q.stage_bytes < stage_bytes(plan.kernel),
+      .multiplies_unwritten = (!dequantises(plan.kernel) && params->mainloop.p.stage_bytes < operand_bytes_p(plan.kernel)) ||
+                              params->mainloop.q.stage_bytes < operand_bytes_q(plan.kernel),
       .progress = progress};
   if (!workspace.empty())
     launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});

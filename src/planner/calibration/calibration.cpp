@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/kernel_layout.hpp"
 #include "planner/calibration/built_in_text.hpp"
 #include "planner/calibration/constants.hpp"
 #include "planner/calibration/kernel_factor.hpp"
@@ -84,8 +85,11 @@ void fields(Either<Calibration> auto& s, auto&& field) {
 
 std::string kernel_key(const KernelConfig& kernel) {
   const std::string whole = name(kernel);  // "bf16_rc_coop_...": type, layout, and what is wanted
-  // Promotion takes time of its own: kernels of FP8 have factors of their own.
-  return (is_fp8(kernel.type_a) ? "fp8_" : "") + whole.substr(whole.find('_', whole.find('_') + 1) + 1);
+  // Promotion and dequantisation take time of their own: such kernels have factors of their own.
+  return std::string(is_fp8(kernel.type_a) ? "fp8_"
+                     : dequantises(kernel) ? "w4_"
+                                           : "") +
+         whole.substr(whole.find('_', whole.find('_') + 1) + 1);
 }
 
 double kernel_factor(const Calibration& calibration, const KernelConfig& kernel) {

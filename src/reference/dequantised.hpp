@@ -1,0 +1,21 @@
+// Weights of 4 bits as the matrix that they stand for: the reference multiplies and verifies with it as with any other.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sluice/problem.hpp"
+#include "sluice/run.hpp"
+
+namespace sluice {
+
+class Dequantised {
+ public:
+  // Of a validated problem. Where B is no packed weights, both stay as they are.
+  Dequantised(GemmProblem& problem, GemmArguments& arguments, int threads);
+
+ private:
+  std::vector<std::uint16_t> weights_;
+};
+
+}  // namespace sluice
