@@ -11,6 +11,7 @@
 #include "sluice/plan.hpp"
 #include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
+#include "sluice/w4.hpp"
 
 namespace sluice::cli {
 
@@ -34,6 +35,9 @@ Result<int> run_benchmark(const BenchOptions& options);
 
 // Copies x and y to the current GPU, quantises, copies q and the scales back.
 Status quantize_on_gpu(const QuantizeProblem& problem, const QuantizeArguments& host_arguments);
+
+// Copies what is given to the current GPU, packs, copies the packed weights back.
+Status pack_w4_on_gpu(const PackW4Problem& problem, const PackW4Arguments& host_arguments);
 
 // The same of run_quantize_bench().
 Result<int> run_quantize_benchmark(const QuantizeBenchOptions& options);

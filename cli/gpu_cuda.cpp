@@ -171,6 +171,26 @@ Status quantize_on_gpu(const QuantizeProblem& problem, const QuantizeArguments& 
   return check(cudaMemcpy(host.scale, scale->get(), scale_bytes, cudaMemcpyDeviceToHost), "copying the scales from the GPU");
 }
 
+Status pack_w4_on_gpu(const PackW4Problem& p, const PackW4Arguments& host) {
+  const auto size = [](std::int64_t elements) { return static_cast<std::size_t>(elements); };
+  const int group_size = p.format.group_size;
+  const std::int64_t scale_count = p.n * (group_size == 0 ? 1 : (p.k + group_size - 1) / group_size);
+  const std::size_t packed_bytes = size(packed_w4_bytes(p.n, p.k, p.format));
+  const Result<GpuMemory> codes = copy_to_gpu(host.codes, size(p.n * p.k / 2)),
+                          scales = copy_to_gpu(host.scales, size(scale_count * size_bytes(p.type_scales))),
+                          zeros = copy_to_gpu(host.zeros, size(p.source == W4Source::plain ? scale_count : scale_count / 2)),
+                          order = copy_to_gpu(host.order, size(p.k) * sizeof(std::int32_t)), packed = allocate(packed_bytes);
+  for (const Result<GpuMemory>* memory : {&codes, &scales, &zeros, &order, &packed})
+    if (!*memory) return memory->error();
+  const PackW4Arguments arguments{.codes = codes->get(),
+                                  .scales = scales->get(),
+                                  .zeros = zeros->get(),
+                                  .order = static_cast<const std::int32_t*>(order->get()),
+                                  .packed = packed->get()};
+  if (Status s = pack_w4(p, arguments, nullptr); !s) return s;
+  return check(cudaMemcpy(host.packed, packed->get(), packed_bytes, cudaMemcpyDeviceToHost), "copying the packed weights from the GPU");
+}
+
 Result<int> run_quantize_benchmark(const QuantizeBenchOptions& options) {
   if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
   return run_quantize_bench(options);

@@ -13,6 +13,7 @@ Status select_gpu(int) { return no_cuda(); }
 Result<GpuRun> run_on_gpu(const Plan&, const GemmArguments&, const OperandBytes&) { return no_cuda(); }
 Result<int> run_benchmark(const BenchOptions&) { return no_cuda(); }
 Status quantize_on_gpu(const QuantizeProblem&, const QuantizeArguments&) { return no_cuda(); }
+Status pack_w4_on_gpu(const PackW4Problem&, const PackW4Arguments&) { return no_cuda(); }
 Result<int> run_quantize_benchmark(const QuantizeBenchOptions&) { return no_cuda(); }
 Result<int> run_calibrate(const CalibrationOptions&) { return no_cuda(); }
 

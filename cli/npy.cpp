@@ -147,6 +147,23 @@ Result<std::vector<std::byte>> read_data(OpenFile& open, int element_bytes, cons
   return data;
 }
 
+Status write_file(const std::string& path, const char* descr, const std::vector<std::int64_t>& shape, std::span<const std::byte> data) {
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape_text(shape));
+  const std::size_t unpadded = kPrefixBytes1 + text.size() + 1;
+  text.append((kAlignmentBytes - unpadded % kAlignmentBytes) % kAlignmentBytes, ' ');
+  text += '\n';
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!file) return Error{ErrorCode::io, fmt::format("cannot write {}: {}", path, std::strerror(errno))};
+  file.write(reinterpret_cast<const char*>(kMagic.data()), kMagic.size());
+  const std::array<char, 4> version_and_length = {1, 0, static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
+  file.write(version_and_length.data(), version_and_length.size());
+  file << text;
+  file.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
+  file.close();
+  if (!file) return Error{ErrorCode::io, fmt::format("could not write all of {}; is the disk full?", path)};
+  return Nothing{};
+}
+
 }  // namespace
 
 const char* to_string(NpyType type) {
@@ -220,21 +237,12 @@ Result<std::vector<std::int64_t>> read_npy_integers(const std::string& path) {
   return numbers;
 }
 
-Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, const std::vector<std::byte>& data) {
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr_of(type), shape_text(shape));
-  const std::size_t unpadded = kPrefixBytes1 + text.size() + 1;
-  text.append((kAlignmentBytes - unpadded % kAlignmentBytes) % kAlignmentBytes, ' ');
-  text += '\n';
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) return Error{ErrorCode::io, fmt::format("cannot write {}: {}", path, std::strerror(errno))};
-  file.write(reinterpret_cast<const char*>(kMagic.data()), kMagic.size());
-  const std::array<char, 4> version_and_length = {1, 0, static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
-  file.write(version_and_length.data(), version_and_length.size());
-  file << text;
-  file.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
-  file.close();
-  if (!file) return Error{ErrorCode::io, fmt::format("could not write all of {}; is the disk full?", path)};
-  return Nothing{};
+Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, std::span<const std::byte> data) {
+  return write_file(path, descr_of(type), shape, data);
+}
+
+Status write_npy_integers(const std::string& path, const std::vector<std::int32_t>& numbers) {
+  return write_file(path, "<i4", {static_cast<std::int64_t>(numbers.size())}, std::as_bytes(std::span(numbers)));
 }
 
 }  // namespace sluice::cli

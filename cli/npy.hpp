@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,9 @@ Result<NpyArray> read_npy(const std::string& path, bool bf16_as_uint16);
 // Whole numbers, int32 or int64, in one dimension.
 Result<std::vector<std::int64_t>> read_npy_integers(const std::string& path);
 
-// In C order.
-Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, const std::vector<std::byte>& data);
+// In C order. What is of FP8 or packed of 4 bits goes as uint8.
+Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, std::span<const std::byte> data);
+// Whole numbers, as int32 in one dimension.
+Status write_npy_integers(const std::string& path, const std::vector<std::int32_t>& numbers);
 
 }  // namespace sluice::cli

@@ -1,4 +1,5 @@
-# The kernels, for each machine one instance file for each line of core/kernel_list.def and each type that quantize reads, and the launch room.
+# The kernels, for each machine one instance file for each line of core/kernel_list.def and each type that quantize reads, one for
+# the packing of weights of 4 bits, and the launch room.
 
 set(list_file ${PROJECT_SOURCE_DIR}/src/core/kernel_list.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
@@ -19,6 +20,9 @@ function(sluice_instances folder extension out)
     file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/quantize/quantize_instance.cuh\"\n\nSLUICE_QUANTIZE_KERNELS(${type})\n" @ONLY)
     list(APPEND files ${file})
   endforeach()
+  set(file ${PROJECT_BINARY_DIR}/${folder}/w4_packing.${extension})
+  file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/w4/w4_instance.cuh\"\n\nSLUICE_W4_KERNELS\n" @ONLY)
+  list(APPEND files ${file})
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
 

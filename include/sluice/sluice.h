@@ -97,6 +97,9 @@ enum sluice_asynchrony {
 /* What is quantised: x, or x / (1 + exp(-x)) * y. */
 enum sluice_quantize_input { SLUICE_PLAIN = 0, SLUICE_SILU_TIMES = 1 };
 
+/* How weights of 4 bits lie that are to be packed; sluice/w4.hpp says it to the bit. */
+enum sluice_w4_source { SLUICE_W4_PLAIN = 0, SLUICE_W4_GPTQ = 1, SLUICE_W4_AWQ = 2 };
+
 /* As a leading dimension: the matrix is dense. As a batch stride: matrices follow one another without a gap. */
 #define SLUICE_PACKED (-1)
 
@@ -233,6 +236,29 @@ typedef struct sluice_quantize_arguments {
   float* scale;  /* sluice_quantize_scale_count() of them */
 } sluice_quantize_arguments;
 
+/* One matrix B of weights of 4 bits, k x n, that is to be packed as products take it: (q - z) * s, rounded to `type`, with q from 0 to 15,
+ * and s and z (8 without zero points) those of a group of neighbouring elements of K in a column. */
+typedef struct sluice_pack_w4_problem {
+  size_t struct_size;
+  int64_t n, k;            /* multiples of 8; k of 16 where its last group is short */
+  int32_t group_size;      /* 32, 64, 128 (default), or 0: the whole column */
+  int32_t zero_points;     /* not 0: each group has its own. Default 0 */
+  int32_t source;          /* enum sluice_w4_source, default SLUICE_W4_PLAIN */
+  int32_t type;            /* of the activations: SLUICE_BF16 (default) or SLUICE_FP16 */
+  int32_t type_scales;     /* of those given: SLUICE_BF16 (default), SLUICE_FP16 or SLUICE_FP32 */
+  int32_t zeros_as_stored; /* not 0: GPTQ's zero points are not stored less one ("gptq_v2"). Default 0 */
+} sluice_pack_w4_problem;
+
+/* Device pointers for sluice_pack_w4(), host pointers for the others. */
+typedef struct sluice_pack_w4_arguments {
+  size_t struct_size;
+  const void* codes;    /* aligned to 4 bytes */
+  const void* scales;   /* those and others to their elements */
+  const void* zeros;    /* needed with zero points, NULL without */
+  const int32_t* order; /* NULL, or a permutation of the rows of K: packed row i is row order[i] of the codes */
+  void* packed;         /* sluice_packed_w4_bytes(), aligned to 256 */
+} sluice_pack_w4_arguments;
+
 typedef struct sluice_emulator_options {
   size_t struct_size;
   uint64_t seed;      /* the same seed, the same interleaving */
@@ -270,6 +296,8 @@ sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_s
 sluice_status sluice_emulator_options_init(sluice_emulator_options* options, size_t struct_size);
 sluice_status sluice_quantize_problem_init(sluice_quantize_problem* problem, size_t struct_size);
 sluice_status sluice_quantize_arguments_init(sluice_quantize_arguments* arguments, size_t struct_size);
+sluice_status sluice_pack_w4_problem_init(sluice_pack_w4_problem* problem, size_t struct_size);
+sluice_status sluice_pack_w4_arguments_init(sluice_pack_w4_arguments* arguments, size_t struct_size);
 
 /* ---- Devices ---- `device` must have been initialised; its fields are filled in. */
 
@@ -356,6 +384,34 @@ sluice_status sluice_quantize_on_cpu(const sluice_quantize_problem* problem, con
 /* The same by the kernel on an emulated GPU. `options` may be NULL. Errors: also UNSUPPORTED (a build without the emulator), EMULATION. */
 sluice_status sluice_quantize_on_emulator(const sluice_quantize_problem* problem, const sluice_quantize_arguments* host_arguments,
                                           const sluice_emulator_options* options);
+
+/* ---- Weights of 4 bits ---- */
+
+/* Bytes of the packed matrix, a multiple of 256. Errors: INVALID_ARGUMENT, UNSUPPORTED, TOO_LARGE. */
+sluice_status sluice_packed_w4_bytes(const sluice_pack_w4_problem* problem, size_t* bytes);
+
+/* Enqueues it on `stream` of the current device, as sluice_run() does: no allocation, no synchronisation, legal during stream capture.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED, TOO_LARGE, MISALIGNED, WRONG_DEVICE, CUDA. */
+sluice_status sluice_pack_w4(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* arguments, void* stream);
+/* The same bytes in host memory, by plain loops; `threads` of 0 takes all cores. */
+sluice_status sluice_pack_w4_on_cpu(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* host_arguments, int32_t threads);
+/* The same by the kernel on an emulated GPU. `options` may be NULL. Errors: also UNSUPPORTED (a build without the emulator), EMULATION. */
+sluice_status sluice_pack_w4_on_emulator(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* host_arguments,
+                                         const sluice_emulator_options* options);
+/* What packed weights are: n rows of k elements of the problem's type. Of the problem, n, k, group_size, zero_points and type count. */
+sluice_status sluice_unpack_w4_on_cpu(const sluice_pack_w4_problem* problem, const void* host_packed, void* host_weights);
+
+/* The order of K that brings the rows of each group together; group_of[i] is the group of row i (GPTQ's g_idx). Both hold k numbers.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED where a group but the last has other than group_size rows. */
+sluice_status sluice_w4_order_of_groups(int64_t k, int32_t group_size, const int32_t* host_group_of, int32_t* host_order);
+
+/* to[r][i] = from[r][order[i]] for m rows of k elements of 16 bits, on `stream` of the current device. Distances between rows in elements,
+ * or SLUICE_PACKED. `to` overlaps neither of the others. Errors: as sluice_pack_w4(). */
+sluice_status sluice_permute_columns(int64_t m, int64_t k, const void* from, int64_t ld_from, const int32_t* order, void* to, int64_t ld_to,
+                                     void* stream);
+/* The same in host memory. */
+sluice_status sluice_permute_columns_on_cpu(int64_t m, int64_t k, const void* from, int64_t ld_from, const int32_t* order, void* to,
+                                            int64_t ld_to);
 
 #ifdef __cplusplus
 }

@@ -20,3 +20,5 @@
 #include "sluice/types.hpp"
 #include "sluice/verify.hpp"
 #include "sluice/version.hpp"
+#include "sluice/w4.hpp"
+#include "sluice/w4_format.hpp"

@@ -8,6 +8,7 @@
 
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
+#include "sluice/problem.hpp"
 #include "sluice/run.hpp"
 #include "sluice/types.hpp"
 #include "sluice/w4_format.hpp"
@@ -40,28 +41,32 @@ struct PackW4Problem {
 
 Result<PackW4Problem> validate(const PackW4Problem& problem);
 bool is_empty(const PackW4Problem& problem);
-std::string describe(const PackW4Problem& problem);  // "4096 x 4096 int4 from gptq, groups of 128 with zero points, for bf16"
+std::string describe(const PackW4Problem& problem);  // "8192 x 4096 int4 from gptq, groups of 128 with zero points, for bf16": k x n
 
-// Bytes of a packed matrix, a multiple of 256: what a product reads of B, and the batch stride of several.
+// Bytes of a packed matrix, a multiple of 256: what a product reads of B, and the batch stride of several. 0 where n or k is.
 std::int64_t packed_w4_bytes(std::int64_t n, std::int64_t k, const W4Format& format);
 
 struct PackW4Arguments {
-  const void* codes = nullptr;
-  const void* scales = nullptr;
-  const void* zeros = nullptr;  // needed where the format has zero points
+  const void* codes = nullptr;   // aligned to 4 bytes
+  const void* scales = nullptr;  // those and others to their elements
+  const void* zeros = nullptr;   // needed where the format has zero points, null where it has none. Plain ones are 0 to 16
   // GPTQ's act-order: packed row i of K is row order[i] of the codes, k values, a permutation (order_of_groups() makes it). The groups of
-  // the scales are those of packed rows. The product then takes A with its columns in the same order (permute_columns()).
+  // the scales are those of packed rows. The product then takes A with its columns in the same order (permute_columns()). Null: as they
+  // lie.
   const std::int32_t* order = nullptr;
   void* packed = nullptr;  // packed_w4_bytes(), aligned to 256 bytes
 };
 
-// Enqueues it on `stream` of the current device, as quantize() does: one kernel, no allocation, no synchronisation.
+// Enqueues it on `stream` of the current device, as quantize() does: one kernel, no allocation, no synchronisation. What lies in device
+// memory is not looked at before: an order that is no permutation reads elsewhere, and zero points above 16 are kept as they are.
 Status pack_w4(const PackW4Problem& problem, const PackW4Arguments& arguments, Stream stream);
-// The same in host memory, by plain loops, and by the kernel's own source on the emulated machine.
+// The same in host memory, by plain loops, which refuse such an order and such zero points, and by the kernel's own source on the emulated
+// machine. All give the same bytes.
 Status pack_w4_on_cpu(const PackW4Problem& problem, const PackW4Arguments& host_arguments, int threads = 0);
 Status pack_w4_on_emulator(const PackW4Problem& problem, const PackW4Arguments& host_arguments, const EmulatorOptions& options = {});
 
-// What the packed weights are, as the kernels see them: n rows of k elements of `type`, in host memory.
+// What the packed weights are, as the kernels see them: n rows of k elements of `type`, in host memory. Element i of a row is that of
+// packed row i of K.
 Status unpack_w4_on_cpu(std::int64_t n, std::int64_t k, const W4Format& format, DataType type, const void* host_packed, void* host_weights);
 
 // The order of K that brings the rows of each group together: group_of[i] is the group of row i (GPTQ's g_idx), `k` values in host memory.
@@ -72,10 +77,13 @@ Status order_of_groups(std::int64_t k, int group_size, const std::int32_t* host_
 struct PermuteColumnsProblem {
   std::int64_t m = 0;
   std::int64_t k = 0;
-  std::int64_t ld_from = 0;
-  std::int64_t ld_to = 0;
+  std::int64_t ld_from = kPacked;
+  std::int64_t ld_to = kPacked;
 };
+// As pack_w4() on all three machines. `to` overlaps neither of the others.
 Status permute_columns(const PermuteColumnsProblem& problem, const void* from, const std::int32_t* order, void* to, Stream stream);
 Status permute_columns_on_cpu(const PermuteColumnsProblem& problem, const void* host_from, const std::int32_t* host_order, void* host_to);
+Status permute_columns_on_emulator(const PermuteColumnsProblem& problem, const void* host_from, const std::int32_t* host_order,
+                                   void* host_to, const EmulatorOptions& options = {});
 
 }  // namespace sluice

@@ -154,6 +154,24 @@ sluice_status quantized(const sluice_quantize_problem* problem, const sluice_qua
   });
 }
 
+// Runs one of the ways to pack: pack(problem, pointers).
+template <class F>
+sluice_status packed(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* arguments, F&& pack) noexcept {
+  return guarded([&]() -> Status {
+    if (problem == nullptr) return null_pointer("problem");
+    if (arguments == nullptr) return null_pointer("arguments");
+    const Result<PackW4Problem> what = to_pack_w4_problem(*problem);
+    if (!what) return what.error();
+    const Result<sluice_pack_w4_arguments> pointers = read_struct(*arguments);
+    if (!pointers) return pointers.error();
+    return pack(*what, PackW4Arguments{.codes = pointers->codes,
+                                       .scales = pointers->scales,
+                                       .zeros = pointers->zeros,
+                                       .order = pointers->order,
+                                       .packed = pointers->packed});
+  });
+}
+
 Progress to_progress(sluice_progress progress, void* user) {
   if (progress == nullptr) return {};
   return [progress, user](double done) { progress(done, user); };
@@ -208,6 +226,11 @@ sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_s
 sluice_status sluice_emulator_options_init(sluice_emulator_options* options, size_t struct_size) { return init(options, struct_size); }
 sluice_status sluice_quantize_problem_init(sluice_quantize_problem* problem, size_t struct_size) { return init(problem, struct_size); }
 sluice_status sluice_quantize_arguments_init(sluice_quantize_arguments* arguments, size_t struct_size) {
+  return init(arguments, struct_size);
+}
+
+sluice_status sluice_pack_w4_problem_init(sluice_pack_w4_problem* problem, size_t struct_size) { return init(problem, struct_size); }
+sluice_status sluice_pack_w4_arguments_init(sluice_pack_w4_arguments* arguments, size_t struct_size) {
   return init(arguments, struct_size);
 }
 
@@ -422,6 +445,67 @@ sluice_status sluice_quantize_on_emulator(const sluice_quantize_problem* problem
     if (!how) return how.error();
     return quantize_on_emulator(what, pointers, *how);
   });
+}
+
+sluice_status sluice_packed_w4_bytes(const sluice_pack_w4_problem* problem, size_t* bytes) {
+  return guarded([&]() -> Status {
+    if (problem == nullptr) return null_pointer("problem");
+    if (bytes == nullptr) return null_pointer("bytes");
+    const Result<PackW4Problem> what = to_pack_w4_problem(*problem);
+    if (!what) return what.error();
+    const Result<PackW4Problem> valid = validate(*what);
+    if (!valid) return valid.error();
+    *bytes = static_cast<size_t>(packed_w4_bytes(valid->n, valid->k, valid->format));
+    return Nothing{};
+  });
+}
+
+sluice_status sluice_pack_w4(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* arguments, void* stream) {
+  return packed(problem, arguments, [stream](const PackW4Problem& what, const PackW4Arguments& pointers) {
+    return pack_w4(what, pointers, static_cast<Stream>(stream));
+  });
+}
+
+sluice_status sluice_pack_w4_on_cpu(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* host_arguments,
+                                    int32_t threads) {
+  return packed(problem, host_arguments, [threads](const PackW4Problem& what, const PackW4Arguments& pointers) -> Status {
+    if (threads < 0)
+      return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+    return pack_w4_on_cpu(what, pointers, threads);
+  });
+}
+
+sluice_status sluice_pack_w4_on_emulator(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* host_arguments,
+                                         const sluice_emulator_options* options) {
+  return packed(problem, host_arguments, [options](const PackW4Problem& what, const PackW4Arguments& pointers) -> Status {
+    const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
+    if (!how) return how.error();
+    return pack_w4_on_emulator(what, pointers, *how);
+  });
+}
+
+sluice_status sluice_unpack_w4_on_cpu(const sluice_pack_w4_problem* problem, const void* host_packed, void* host_weights) {
+  return guarded([&]() -> Status {
+    if (problem == nullptr) return null_pointer("problem");
+    const Result<PackW4Problem> what = to_pack_w4_problem(*problem);
+    if (!what) return what.error();
+    return unpack_w4_on_cpu(what->n, what->k, what->format, what->type, host_packed, host_weights);
+  });
+}
+
+sluice_status sluice_w4_order_of_groups(int64_t k, int32_t group_size, const int32_t* host_group_of, int32_t* host_order) {
+  return guarded([&] { return order_of_groups(k, group_size, host_group_of, host_order); });
+}
+
+sluice_status sluice_permute_columns(int64_t m, int64_t k, const void* from, int64_t ld_from, const int32_t* order, void* to, int64_t ld_to,
+                                     void* stream) {
+  return guarded(
+      [&] { return permute_columns({.m = m, .k = k, .ld_from = ld_from, .ld_to = ld_to}, from, order, to, static_cast<Stream>(stream)); });
+}
+
+sluice_status sluice_permute_columns_on_cpu(int64_t m, int64_t k, const void* from, int64_t ld_from, const int32_t* order, void* to,
+                                            int64_t ld_to) {
+  return guarded([&] { return permute_columns_on_cpu({.m = m, .k = k, .ld_from = ld_from, .ld_to = ld_to}, from, order, to); });
 }
 
 }  // extern "C"

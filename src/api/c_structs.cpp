@@ -15,7 +15,8 @@ namespace {
 static_assert(sizeof(void*) != 8 ||
               (sizeof(sluice_problem) == 240 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
                sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 72 && sizeof(sluice_emulator_options) == 32 &&
-               sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40));
+               sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40 && sizeof(sluice_pack_w4_problem) == 48 &&
+               sizeof(sluice_pack_w4_arguments) == 48));
 static_assert(offsetof(sluice_problem, type_a) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
               offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_problem, expected_rows) == 216 &&
               offsetof(sluice_device, l2_bytes) == 88);
@@ -47,6 +48,7 @@ static_assert(same(SLUICE_ASYNCHRONY_RANDOM, Asynchrony::random) && same(SLUICE_
 static_assert(same(SLUICE_BACKEND_CUDA, Backend::cuda) && same(SLUICE_BACKEND_EMULATOR, Backend::emulator) &&
               same(SLUICE_BACKEND_REFERENCE, Backend::reference));
 static_assert(same(SLUICE_PLAIN, QuantizeInput::plain) && same(SLUICE_SILU_TIMES, QuantizeInput::silu_times));
+static_assert(same(SLUICE_W4_PLAIN, W4Source::plain) && same(SLUICE_W4_GPTQ, W4Source::gptq) && same(SLUICE_W4_AWQ, W4Source::awq));
 static_assert(same(SLUICE_ALONG_M - 1, Rasterization::along_m) && same(SLUICE_ALONG_N - 1, Rasterization::along_n));
 
 // Turns numbers into enumerators, and keeps the first that is none.
@@ -257,6 +259,33 @@ Result<QuantizeProblem> to_quantize_problem(const sluice_quantize_problem& given
   enums.read("input", "sluice_quantize_input", c.input, SLUICE_SILU_TIMES, p.input);
   enums.read("scaling", "sluice_scaling", c.scaling, SLUICE_PER_BLOCK_128, p.scaling);
   enums.read("scale_layout", "sluice_layout", c.scale_layout, SLUICE_COLUMN_MAJOR, p.scale_layout);
+  if (enums.error()) return *enums.error();
+  return p;
+}
+
+sluice_pack_w4_problem default_of(const sluice_pack_w4_problem*) {
+  const PackW4Problem p;
+  sluice_pack_w4_problem c{};
+  c.group_size = p.format.group_size;
+  c.zero_points = p.format.zero_points ? 1 : 0;
+  c.source = static_cast<std::int32_t>(p.source);
+  c.type = static_cast<std::int32_t>(p.type), c.type_scales = static_cast<std::int32_t>(p.type_scales);
+  c.zeros_as_stored = p.zeros_less_one ? 0 : 1;
+  return c;
+}
+
+Result<PackW4Problem> to_pack_w4_problem(const sluice_pack_w4_problem& given) {
+  const Result<sluice_pack_w4_problem> whole = read_struct(given);
+  if (!whole) return whole.error();
+  const sluice_pack_w4_problem& c = *whole;
+  PackW4Problem p{.n = c.n,
+                  .k = c.k,
+                  .format = {.group_size = c.group_size, .zero_points = c.zero_points != 0},
+                  .zeros_less_one = c.zeros_as_stored == 0};
+  Enumerators enums;
+  enums.read("source", "sluice_w4_source", c.source, SLUICE_W4_AWQ, p.source);
+  enums.read("type", "sluice_data_type", c.type, SLUICE_E5M2, p.type);
+  enums.read("type_scales", "sluice_data_type", c.type_scales, SLUICE_E5M2, p.type_scales);
   if (enums.error()) return *enums.error();
   return p;
 }

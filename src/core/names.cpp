@@ -11,6 +11,7 @@
 #include "sluice/schedule.hpp"
 #include "sluice/types.hpp"
 #include "sluice/version.hpp"
+#include "sluice/w4.hpp"
 
 #define SLUICE_TEXT_OF(x) #x
 #define SLUICE_TEXT(x) SLUICE_TEXT_OF(x)
@@ -79,6 +80,7 @@ constexpr Names<Asynchrony, 4> kAsynchronies{
     {{Asynchrony::random, "random"}, {Asynchrony::eager, "eager"}, {Asynchrony::lazy, "lazy"}, {Asynchrony::mixed, "mixed"}}};
 constexpr Names<Backend, 3> kBackends{{{Backend::cuda, "cuda"}, {Backend::emulator, "emulator"}, {Backend::reference, "reference"}}};
 constexpr Names<QuantizeInput, 2> kQuantizeInputs{{{QuantizeInput::plain, "plain"}, {QuantizeInput::silu_times, "silu-times"}}};
+constexpr Names<W4Source, 3> kW4Sources{{{W4Source::plain, "plain"}, {W4Source::gptq, "gptq"}, {W4Source::awq, "awq"}}};
 constexpr Names<ErrorCode, 13> kErrors{{{ErrorCode::invalid_argument, "invalid argument"},
                                         {ErrorCode::misaligned, "misaligned"},
                                         {ErrorCode::unsupported, "unsupported"},
@@ -102,6 +104,7 @@ const char* version() {
 const char* to_string(Asynchrony asynchrony) { return find_name(kAsynchronies, asynchrony); }
 const char* to_string(Backend backend) { return find_name(kBackends, backend); }
 const char* to_string(QuantizeInput input) { return find_name(kQuantizeInputs, input); }
+const char* to_string(W4Source source) { return find_name(kW4Sources, source); }
 const char* to_string(ErrorCode code) { return find_name(kErrors, code); }
 const char* to_string(DataType type) { return find_name(kDataTypes, type); }
 const char* to_string(Layout layout) { return find_name(kLayouts, layout); }
@@ -120,6 +123,7 @@ const char* to_string(LoadPath load) { return find_name(kLoadPaths, load); }
 const char* to_string(CandidateVerdict verdict) { return find_name(kVerdicts, verdict); }
 
 std::optional<QuantizeInput> parse_quantize_input(std::string_view text) { return find_value(kQuantizeInputs, text); }
+std::optional<W4Source> parse_w4_source(std::string_view text) { return find_value(kW4Sources, text); }
 std::optional<Asynchrony> parse_asynchrony(std::string_view text) { return find_value(kAsynchronies, text); }
 std::optional<Backend> parse_backend(std::string_view text) { return find_value(kBackends, text); }
 std::optional<DataType> parse_data_type(std::string_view text) { return find_value(kDataTypes, text); }

@@ -14,9 +14,11 @@
 #include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
 #include "sluice/simulate.hpp"
+#include "sluice/w4.hpp"
 
 #include "core/check_arguments.hpp"
 #include "core/check_quantize.hpp"
+#include "core/check_w4.hpp"
 
 #include "devices.hpp"
 
@@ -120,6 +122,26 @@ Error quantize_arguments_error(Change change) {
   change(arguments);
   const Status status = check_arguments(*validate(QuantizeProblem{.m = 4096, .k = 7168, .input = QuantizeInput::silu_times}), arguments);
   return status ? Error{ErrorCode::internal, "accepted"} : status.error();
+}
+
+template <class Change>
+Error pack_error(Change change) {
+  PackW4Problem p{.n = 4096, .k = 4096, .format = {.zero_points = true}};
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
+  PackW4Arguments arguments{.codes = at(0x1000), .scales = at(0x2000), .zeros = at(0x3000), .packed = at(0x4000)};
+  change(p, arguments);
+  const Result<PackW4Problem> valid = validate(p);
+  if (!valid) return valid.error();
+  const Status status = check_arguments(*valid, arguments);
+  return status ? Error{ErrorCode::internal, "accepted"} : status.error();
+}
+
+constexpr std::int32_t kFourBytes = 0;
+
+Error order_error() {
+  const std::vector<std::int32_t> group_of(128, 0);
+  std::vector<std::int32_t> order(128);
+  return order_of_groups(128, 64, group_of.data(), order.data()).error();
 }
 
 // A plan that the emulator will not run; nothing lies behind its pointers.
@@ -232,6 +254,17 @@ std::vector<Error> library_errors() {
       quantize_error([](QuantizeProblem& p) { p.ld_scale = 1 << 20; }),
       quantize_arguments_error([](QuantizeArguments& a) { a.y = nullptr; }),
       quantize_arguments_error([](QuantizeArguments& a) { a.x = reinterpret_cast<const void*>(std::uintptr_t{0x1001}); }),
+      pack_error([](PackW4Problem& p, PackW4Arguments&) { p.n = 4100; }),
+      pack_error([](PackW4Problem& p, PackW4Arguments&) { p.k = 4104; }),
+      pack_error([](PackW4Problem& p, PackW4Arguments&) { p.format.group_size = 256; }),
+      pack_error([](PackW4Problem& p, PackW4Arguments&) { p.type = DataType::fp32; }),
+      pack_error([](PackW4Problem& p, PackW4Arguments&) { p.type_scales = DataType::e4m3; }),
+      pack_error([](PackW4Problem& p, PackW4Arguments&) { p.k = std::int64_t{1} << 31; }),
+      pack_error([](PackW4Problem&, PackW4Arguments& a) { a.zeros = nullptr; }),
+      pack_error([](PackW4Problem& p, PackW4Arguments&) { p.format.zero_points = false; }),
+      pack_error([](PackW4Problem&, PackW4Arguments& a) { a.packed = reinterpret_cast<void*>(std::uintptr_t{0x1010}); }),
+      order_error(),
+      check_arguments(PermuteColumnsProblem{.m = 1, .k = 8, .ld_from = 8, .ld_to = 8}, &kFourBytes, &kFourBytes, &kFourBytes).error(),
   };
 }
 

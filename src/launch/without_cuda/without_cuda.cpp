@@ -4,6 +4,7 @@
 #include "sluice/device.hpp"
 #include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
+#include "sluice/w4.hpp"
 
 namespace sluice {
 namespace {
@@ -20,5 +21,9 @@ Result<DeviceSpec> current_device() { return no_cuda(); }
 Status prepare_workspace(void*, std::size_t, Stream) { return no_cuda(); }
 Status run(const Plan&, const GemmArguments&, void*, std::size_t, Stream) { return no_cuda(); }
 Status quantize(const QuantizeProblem&, const QuantizeArguments&, Stream) { return no_cuda("quantize_on_cpu"); }
+Status pack_w4(const PackW4Problem&, const PackW4Arguments&, Stream) { return no_cuda("pack_w4_on_cpu"); }
+Status permute_columns(const PermuteColumnsProblem&, const void*, const std::int32_t*, void*, Stream) {
+  return no_cuda("permute_columns_on_cpu");
+}
 
 }  // namespace sluice

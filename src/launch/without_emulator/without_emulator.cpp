@@ -3,6 +3,7 @@
 
 #include "sluice/emulator.hpp"
 #include "sluice/quantize.hpp"
+#include "sluice/w4.hpp"
 
 namespace sluice {
 namespace {
@@ -19,6 +20,10 @@ bool built_with_emulator() { return false; }
 Status run_on_emulator(const Plan&, const GemmArguments&, const EmulatorOptions&, const Progress&) { return no_emulator("run_on_cpu"); }
 Status quantize_on_emulator(const QuantizeProblem&, const QuantizeArguments&, const EmulatorOptions&) {
   return no_emulator("quantize_on_cpu");
+}
+Status pack_w4_on_emulator(const PackW4Problem&, const PackW4Arguments&, const EmulatorOptions&) { return no_emulator("pack_w4_on_cpu"); }
+Status permute_columns_on_emulator(const PermuteColumnsProblem&, const void*, const std::int32_t*, void*, const EmulatorOptions&) {
+  return no_emulator("permute_columns_on_cpu");
 }
 
 }  // namespace sluice

@@ -1,0 +1,23 @@
+// Starting a kernel of plain CTAs, which passes over data once: those of quantize(), pack_w4() and permute_columns().
+#pragma once
+
+#include <cstddef>
+
+#include "sluice/error.hpp"
+#include "sluice/run.hpp"
+
+namespace sluice {
+
+// Whether the current device runs the kernels at all.
+Status check_hopper();
+
+struct PlainLaunch {
+  const void* kernel = nullptr;
+  int ctas = 0;
+  int threads_per_cta = 0;
+  int shared_memory_bytes = 0;
+};
+// The kernel waits for its predecessor itself, before it touches global memory: what overlaps is launch and set-up alone.
+Status enqueue(const PlainLaunch& launch, void* params, Stream stream);
+
+}  // namespace sluice
