@@ -19,6 +19,7 @@
 #include "arch/sm90/warp_collectives.cuh"
 #include "arch/sm90/wgmma.cuh"
 #include "arch/sm90/wgmma_fp8.cuh"
+#include "arch/sm90/wgmma_from_registers.cuh"
 #include "arch/sm90/word_copies.cuh"
 #else
 #include "arch/emulated/arch.cuh"

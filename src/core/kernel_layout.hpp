@@ -7,8 +7,8 @@
 
 #include "sluice/kernel_config.hpp"
 
+#include "core/dequantisation.hpp"
 #include "core/promotion.hpp"
-#include "core/w4_layout.hpp"
 
 namespace sluice {
 
@@ -109,16 +109,8 @@ constexpr int shared_memory_limit_bytes(const KernelConfig& c) {
   return kSharedMemoryPerSmBytes / c.ctas_per_sm - kSharedMemoryPerCtaReservedBytes;
 }
 
-// Whether P, the weights, comes as codes of 4 bits, which the consumers turn into numbers on their way into registers.
-constexpr bool dequantises(const KernelConfig& c) { return c.type_b == DataType::int4; }
-// Room for the slabs of any format, up to where Q's swizzled rows can begin.
-constexpr int packed_bytes_p(const KernelConfig& c) {
-  constexpr int kAlignment = 8 * kSwizzleBytes;
-  const int slabs = tile_p(c) / kW4BlockColumns * (c.tile_k / kW4SlabElems);
-  return (slabs * kW4LargestSlabBytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 constexpr int operand_bytes_p(const KernelConfig& c) {
-  return dequantises(c) ? packed_bytes_p(c) : tile_p(c) * c.tile_k * size_bytes(c.type_a);
+  return dequantises(c) ? packed_tile_bytes(c.tile_n, c.tile_k) : tile_p(c) * c.tile_k * size_bytes(c.type_a);
 }
 constexpr int operand_bytes_q(const KernelConfig& c) { return tile_q(c) * c.tile_k * size_bytes(c.type_a); }
 constexpr int stage_bytes(const KernelConfig& c) { return operand_bytes_p(c) + operand_bytes_q(c); }

@@ -6,9 +6,9 @@
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/load_boxes.hpp"
-#include "core/w4_layout.hpp"
 #include "launch/bind_groups.hpp"
 #include "launch/bind_scales.hpp"
+#include "launch/bind_w4.hpp"
 #include "launch/check_pieces.hpp"
 #include "scheduler/workspace.hpp"
 
@@ -87,25 +87,6 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   return Nothing{};
 }
 
-// Packed weights come in runs of bytes.
-void fill_w4(const Plan& plan, const GemmArguments& arguments, MainloopParams& params) {
-  constexpr int kHalfElems = 32;
-  const GemmProblem& p = plan.problem;
-  const int slab_bytes = w4_slab_bytes(p.w4), groups = w4_groups_per_slab(p.w4);
-  OperandParams& b = params.p;
-  b.policy = plan.scheduler.tiles_m == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
-  b.data = arguments.b;
-  b.batch_stride_elems = p.batch_stride_b;
-  b.vectors = static_cast<std::int32_t>(p.n);
-  b.stage_bytes = plan.kernel.tile_n / kW4BlockColumns * (plan.kernel.tile_k / kW4SlabElems) * slab_bytes;
-  b.constant = p.constant_b;
-  params.w4.slab_bytes = slab_bytes;
-  params.w4.slabs = static_cast<std::int32_t>(w4_slabs(p.k));
-  params.w4.blocks = static_cast<std::int32_t>(w4_blocks(p.n));
-  while (kHalfElems << params.w4.group_shift < kW4SlabElems / groups) ++params.w4.group_shift;
-  params.w4.zero_offset = p.w4.zero_points ? kW4CodeBytes + groups * kW4ScaleBytes : 0;
-}
-
 Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode, MainloopParams& params) {
   const GemmProblem& p = plan.problem;
   const KernelConfig& kernel = plan.kernel;
@@ -136,7 +117,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .by_blocks = false};
   params.k = static_cast<std::int32_t>(p.k);
   if (dequantises(kernel))
-    fill_w4(plan, arguments, params);
+    bind_w4(plan, arguments, params);
   else if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s)
     return s;
   if (Status s = fill_operand(plan, swap ? a : b, encode, params.q); !s) return s;

@@ -1,23 +1,13 @@
-// Binds pointers to the problems of packing and of permuting columns, for either machine.
+// What a launch tells the kernel about weights of 4 bits.
 #pragma once
 
-#include "sluice/w4.hpp"
+#include "sluice/plan.hpp"
+#include "sluice/run.hpp"
 
-#include "kernel/w4/w4_params.hpp"
+#include "kernel/gemm_params.cuh"
 
 namespace sluice {
 
-struct BoundPackW4 {
-  PackW4Params params;
-  int grid_ctas;
-};
-struct BoundPermuteColumns {
-  PermuteColumnsParams params;
-  int grid_ctas;
-};
-
-// Of validated problems that are not empty, with pointers that have been checked.
-BoundPackW4 bind(const PackW4Problem& problem, const PackW4Arguments& arguments);
-BoundPermuteColumns bind(const PermuteColumnsProblem& problem, const void* from, const std::int32_t* order, void* to);
+void bind_w4(const Plan& plan, const GemmArguments& arguments, MainloopParams& params);
 
 }  // namespace sluice

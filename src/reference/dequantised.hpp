@@ -14,8 +14,13 @@ class Dequantised {
   // Of a validated problem. Where B is no packed weights, both stay as they are.
   Dequantised(GemmProblem& problem, GemmArguments& arguments, int threads);
 
+  // What rounding a weight to the activations' type may change it by, of its own size. 0 where no weight has been rounded. (Kernels may
+  // leave it: they multiply sums by scales instead.)
+  double rounding() const { return rounding_; }
+
  private:
   std::vector<std::uint16_t> weights_;
+  double rounding_ = 0;
 };
 
 }  // namespace sluice

@@ -65,14 +65,14 @@ ElementBound bound_not_finite(Activation activation, double x) {
 
 // Whether all sums of products are exact, in whatever order: multiples of one power of two, with few enough bits.
 bool sums_are_exact(const GemmProblem& p, const ElementSums& sums) {
-  if (!sums.integers || sums.scale_granule < kSmallestNormalFp32) return false;
+  if (!sums.integers || sums.rounding > 0 || sums.scale_granule < kSmallestNormalFp32) return false;
   if (!(sums.magnitude < kExactIntegers * sums.scale_granule)) return false;
   return !is_fp8(p.type_a) || sums.largest_block < kExactFp8Integers;
 }
 
 double error_of_sums(const GemmProblem& p, const ElementSums& sums) {
   const auto gamma = [](double steps) { return steps * kUnitAccumulation / (1 - steps * kUnitAccumulation); };
-  if (!is_fp8(p.type_a)) return gamma(static_cast<double>(p.k)) * sums.magnitude;
+  if (!is_fp8(p.type_a)) return (gamma(static_cast<double>(p.k)) + sums.rounding) * sums.magnitude;
   // Sums of 128 of K are scaled and added up in ordinary fp32: two roundings for each, and some for the scales.
   constexpr double kScaleSteps = 4;
   return sums.lost + gamma(blocks_of_k(p) + kScaleSteps) * (sums.magnitude + sums.lost);

@@ -15,6 +15,7 @@ struct ElementSums {
   double largest_block = 0;    // FP8: the largest sum of absolute values over 128 of K, before scaling
   double scale_granule = 1.0;  // a power of two up to 1: every product of scales is a multiple of it
   double lost = 0;             // FP8: what the tensor cores may lose of the sums over 128 of K, times scales
+  double rounding = 0;         // of each weight of 4 bits, of its own size: 0 where none is
 };
 
 // FP8 products are added by the tensor cores 32 of K at a time. What one such step may lose, of products up to `largest` and a sum so far

@@ -13,6 +13,7 @@
 #include "core/w4_packing.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
+#include "reference/w4_weight.hpp"
 
 namespace sluice {
 namespace {
@@ -155,20 +156,9 @@ Status unpack_w4_on_cpu(std::int64_t n, std::int64_t k, const W4Format& format, 
   if (Status s = check_packed_w4(n, k, format, type, packed, weights); !s) return s;
   const std::int64_t slabs = w4_slabs(k);
   for (std::int64_t column = 0; column < n; ++column)
-    for (std::int64_t element = 0; element < k; ++element) {
-      const auto* const slab = static_cast<const std::uint8_t*>(packed) + w4_slab_offset(column, element, slabs, format);
-      const int c = static_cast<int>(column % kW4BlockColumns), in_slab = static_cast<int>(element % kW4SlabElems);
-      const int part = in_slab / w4_elems_per_scale(format);
-      const W4CodePlace place = w4_code_place(c, in_slab);
-      const int code = place.high ? slab[place.byte] >> 4 : slab[place.byte] & 15;
-      const int zero = format.zero_points ? slab[w4_zero_byte(c, part, format)] : kW4MiddleCode;
-      std::uint16_t bits = 0;
-      std::memcpy(&bits, slab + w4_scale_byte(c, part), sizeof bits);
-      // A number of 5 bits times one of up to 11: fp32 holds the product, and the one rounding is that to the type.
-      const float scale = type == DataType::bf16 ? bf16_to_float(bits) : fp16_to_float(bits);
-      const float weight = static_cast<float>(code - zero) * scale;
-      static_cast<std::uint16_t*>(weights)[column * k + element] = type == DataType::bf16 ? float_to_bf16(weight) : float_to_fp16(weight);
-    }
+    for (std::int64_t element = 0; element < k; ++element)
+      static_cast<std::uint16_t*>(weights)[column * k + element] =
+          to_16_bits(w4_weight(packed, column, element, slabs, format, type), type);
   return Nothing{};
 }
 

@@ -146,8 +146,9 @@ void add(ElementSums& sums, const BlockSums& block, double scale) {
 // One thread's state: a block of D, its sums, and the panels they are made from.
 class Verifier {
  public:
-  Verifier(const GemmProblem& problem, const Matrices& matrices, const std::int32_t* sizes)
-      : problem_(problem),
+  Verifier(const GemmProblem& problem, const Matrices& matrices, const std::int32_t* sizes, double rounding)
+      : rounding_(rounding),
+        problem_(problem),
         matrices_(matrices),
         sizes_(sizes),
         a_(kBlock * kDepth),
@@ -169,13 +170,14 @@ class Verifier {
         ElementSums& sums = sums_[static_cast<std::size_t>(r * kBlock + c)];
         const Vector &of_a = rows_[static_cast<std::size_t>(r)], &of_b = columns_[static_cast<std::size_t>(c)];
         sums.integers = of_a.integers && of_b.integers;
+        sums.rounding = rounding_;
         sums.scale_granule = of_a.granule * of_b.granule;
         check({batch, row + r, column + c}, sums, report);
       }
   }
 
   void check_element(const Place& at, VerifyReport& report) const {
-    ElementSums sums;
+    ElementSums sums{.rounding = rounding_};
     double granule_a = 1, granule_b = 1;
     const Depth depth = depth_of(at.batch);
     for (std::int64_t first = depth.first; first < depth.end; first += kDepth) {
@@ -282,6 +284,7 @@ class Verifier {
     vector.granule = std::min(vector.granule, taken.granule);
   }
 
+  double rounding_;  // of B
   const GemmProblem& problem_;
   const Matrices& matrices_;
   const std::int32_t* sizes_;  // of groups
@@ -385,7 +388,7 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
 
   std::mutex mutex;
   parallel(items, thread_count(0, items), [&](auto& next, int) {
-    Verifier verifier(p, matrices, arguments.groups);
+    Verifier verifier(p, matrices, arguments.groups, weights.rounding());
     VerifyReport own;
     for (std::int64_t item = next(); item >= 0; item = next()) {
       if (every) {

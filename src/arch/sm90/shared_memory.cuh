@@ -33,12 +33,6 @@ SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[4])
                : "r"(address)
                : "memory");
 }
-SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t& word) {
-  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
-}
-SLUICE_DEVICE void load_shared(SharedAddress address, std::uint16_t& bits) {
-  asm volatile("ld.shared.b16 %0, [%1];" : "=h"(bits) : "r"(address) : "memory");
-}
 SLUICE_DEVICE void load_shared(SharedAddress address, float (&values)[2]) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(values[0]), "=f"(values[1]) : "r"(address) : "memory");
 }

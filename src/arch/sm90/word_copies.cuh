@@ -1,4 +1,4 @@
-// Single words fetched into shared memory by a thread that does not wait for them, for what no tensor map can address; and how those who
+// Single words of shared memory: brought by copies of threads, and read.
 // have read them let go of a stage.
 #pragma once
 
@@ -35,6 +35,14 @@ SLUICE_DEVICE void barrier_arrive_in_lanes(Barrier* barrier, int lane, int own, 
           static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier))),
       "r"(lane), "r"(own), "r"(ctas), "r"(lane < ctas ? lane : 0)
       : "memory");
+}
+
+// Ordinary loads of a word and of half of one.
+SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t& word) {
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+}
+SLUICE_DEVICE void load_shared(SharedAddress address, std::uint16_t& bits) {
+  asm volatile("ld.shared.b16 %0, [%1];" : "=h"(bits) : "r"(address) : "memory");
 }
 
 }  // namespace sluice::arch
