@@ -1,5 +1,4 @@
-// Single words of shared memory: brought by copies of threads, and read.
-// have read them let go of a stage.
+// Single words of shared memory: fetched by a thread that does not wait for them, for what no tensor map can address, read, and let go of.
 #pragma once
 
 #include "arch/sm90/device.cuh"
