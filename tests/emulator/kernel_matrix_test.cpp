@@ -8,6 +8,7 @@
 
 #include "gpu/accumulator_probe.hpp"
 #include "gpu/grouped_cases.hpp"
+#include "gpu/packed_weights.hpp"
 #include "gpu/scaled_cases.hpp"
 #include "placed_operands.hpp"
 
@@ -214,7 +215,8 @@ std::vector<GemmCase> cases_of(const KernelConfig& kernel, int index) {
   add_constants(cases, kernel, index);
   add_placements(cases, kernel, index);
   for (std::size_t i = 0; i < cases.size(); ++i)
-    cases[i] = gpu_tests::with_scales(std::move(cases[i]), kernel, index + static_cast<int>(i));
+    cases[i] = gpu_tests::with_format(gpu_tests::with_scales(std::move(cases[i]), kernel, index + static_cast<int>(i)), kernel,
+                                      index + static_cast<int>(i));
   if (is_fp8(kernel.type_a)) add_block_scaled(cases, kernel, index);
   gpu_tests::add_grouped(cases, kernel, index, /*small=*/true);
   return cases;

@@ -7,6 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "gpu/packed_weights.hpp"
+
 namespace sluice::test {
 namespace {
 
@@ -67,8 +69,10 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
     : problem_(problem),
       c_place_(gemm_case.c),
       exact_(gemm_case.exactness == bench::Exactness::exact),
+      packed_(problem.type_b == DataType::int4 ? gpu_tests::random_packed_weights(problem, exact_, seed) : std::vector<std::byte>()),
       a_(problem.type_a, gpu_tests::span_a(problem), gemm_case.offset_a_elems),
-      b_(problem.type_b, gpu_tests::span_b(problem), gemm_case.offset_b_elems),
+      b_(problem.type_b == DataType::int4 ? DataType::e4m3 : problem.type_b, gpu_tests::span_b(problem),
+         problem.type_b == DataType::int4 ? 0 : gemm_case.offset_b_elems),
       c_(problem.type_d, problem.epilogue.beta != 0 ? gpu_tests::span_c(problem) : 0, gemm_case.offset_d_elems),
       d_(problem.type_d, gpu_tests::span_d(problem), gemm_case.offset_d_elems),
       bias_(problem.type_d, bias_elems(problem), gemm_case.offset_d_elems),
@@ -98,8 +102,11 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
   const bool a_rows = problem.layout_a == Layout::row_major, b_rows = problem.layout_b == Layout::row_major;
   fill(a_, a_rows ? problem.m : problem.k, a_rows ? problem.k : problem.m, problem.lda, problem.batch_stride_a,
        problem.scaling_a == Scaling::none ? 1 : kSpread);
-  fill(b_, b_rows ? problem.k : problem.n, b_rows ? problem.n : problem.k, problem.ldb, problem.batch_stride_b,
-       problem.scaling_b == Scaling::none ? 1 : kSpread);
+  if (problem.type_b == DataType::int4)
+    std::copy(packed_.begin(), packed_.end(), static_cast<std::byte*>(b_.data()));
+  else
+    fill(b_, b_rows ? problem.k : problem.n, b_rows ? problem.n : problem.k, problem.ldb, problem.batch_stride_b,
+         problem.scaling_b == Scaling::none ? 1 : kSpread);
   fill_scales(scale_a_, gpu_tests::scale_runs_a(problem), problem.batch_stride_scale_a);
   fill_scales(scale_b_, gpu_tests::scale_runs_b(problem), problem.batch_stride_scale_b);
   if (problem.epilogue.beta != 0) fill(c_, problem.m, problem.n, problem.ldc, problem.batch_stride_c);

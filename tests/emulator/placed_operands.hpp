@@ -50,6 +50,7 @@ class PlacedOperands {
   GemmProblem problem_;
   gpu_tests::CPlace c_place_;
   bool exact_;
+  std::vector<std::byte> packed_;  // B, where it is weights of 4 bits
   GuardedMemory a_, b_, c_, d_, bias_, scale_a_, scale_b_;
   GemmArguments arguments_;
   std::vector<std::int32_t> groups_;

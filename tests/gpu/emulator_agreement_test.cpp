@@ -6,6 +6,7 @@
 
 #include "bench/device_check.hpp"
 #include "gemm_harness.hpp"
+#include "packed_weights.hpp"
 #include "scaled_cases.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/verify.hpp"
@@ -40,7 +41,8 @@ std::vector<GemmCase> cases(const KernelConfig& kernel, int kernel_index) {
     c.problem.n = n;
     c.problem.k = k;
     c.problem.type_d = type_d;
-    all.push_back(with_scales(c, kernel, 3 * kernel_index + static_cast<int>(all.size())));
+    const int turn = 3 * kernel_index + static_cast<int>(all.size());
+    all.push_back(with_format(with_scales(c, kernel, turn), kernel, turn));
   };
   const std::int64_t rows = kernel.tile_m * kernel.cluster_m, columns = kernel.tile_n * kernel.cluster_n;
   add(rows, columns, 192, type_d);
@@ -59,7 +61,8 @@ TEST_P(EmulatorAgrees, ToTheBitOnIntegersAndWithinRoundingElsewhere) {
       harness_->run_and_check(placed, c);
       ASSERT_TRUE(harness_->check().fetch().ok());
       const GemmProblem& p = placed.plan.problem;
-      const Bytes a = from_device(placed.arguments.a, span_a(p), p.type_a), b = from_device(placed.arguments.b, span_b(p), p.type_b);
+      const DataType type_b = p.type_b == DataType::int4 ? DataType::e4m3 : p.type_b;  // packed weights are bytes
+      const Bytes a = from_device(placed.arguments.a, span_a(p), p.type_a), b = from_device(placed.arguments.b, span_b(p), type_b);
       const Bytes scale_a = from_device(placed.arguments.scale_a, scale_elems_a(p), DataType::fp32);
       const Bytes scale_b = from_device(placed.arguments.scale_b, scale_elems_b(p), DataType::fp32);
       const Bytes gpu = from_device(placed.arguments.d, span_d(p), p.type_d);

@@ -4,12 +4,15 @@
 #include <array>
 
 #include "grouped_cases.hpp"
+#include "packed_weights.hpp"
 #include "scaled_cases.hpp"
+#include "sluice/w4.hpp"
 
 namespace sluice::gpu_tests {
 namespace {
 
 constexpr int kTmaBytes = 16;
+constexpr int kPackedGapBytes = 512;  // between matrices of weights of 4 bits
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -306,6 +309,12 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   p.type_b = kernel.type_b;
   p.layout_a = kernel.layout_a;
   p.layout_b = kernel.layout_b;
+  const bool packed = p.type_b == DataType::int4;
+  if (packed) {
+    constexpr std::int64_t kWeightUnit = 16;  // a multiple of 8 would do, where the last group of a column is whole
+    p.n = round_up(p.n, kWeightUnit / 2);
+    p.k = round_up(p.k, kWeightUnit);
+  }
   if (p.grouping != Grouping::none) p.batch = static_cast<std::int64_t>(c.groups.size()) - (p.grouping == Grouping::masked ? 0 : 1);
   const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
   const std::int64_t unit = kernel.load == LoadPath::tma ? kTmaBytes / size_bytes(p.type_a) : 1;
@@ -319,6 +328,10 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   const auto stride = [](std::int64_t matrix, int gap) { return gap < 0 ? 0 : matrix + gap; };
   p.batch_stride_a = stride((a_rows ? p.m : p.k) * p.lda, c.gap_a_elems);
   p.batch_stride_b = stride((b_rows ? p.k : p.n) * p.ldb, c.gap_b_elems);
+  if (packed) {
+    p.ldb = kPacked;
+    p.batch_stride_b = stride(packed_w4_bytes(p.n, p.k, p.w4), c.gap_b_elems <= 0 ? c.gap_b_elems : kPackedGapBytes);
+  }
   if (p.grouping == Grouping::along_k) p.batch_stride_a = p.batch_stride_b = 0;
   p.batch_stride_d = stride(p.m * p.ldd, c.gap_d_elems);
   p.batch_stride_c = c.c == CPlace::is_d ? p.batch_stride_d : stride(p.m * p.ldc, c.gap_c_elems);
@@ -328,7 +341,7 @@ GemmProblem problem_for(const KernelConfig& kernel, const GemmCase& c) {
   p.batch_stride_scale_a = stride(scales_a.runs * p.ld_scale_a, c.gap_scale_a_elems);
   p.batch_stride_scale_b = stride(scales_b.runs * p.ld_scale_b, c.gap_scale_b_elems);
   p.alignment_a_bytes = alignment_of(c.offset_a_elems, size_bytes(p.type_a));
-  p.alignment_b_bytes = alignment_of(c.offset_b_elems, size_bytes(p.type_b));
+  p.alignment_b_bytes = packed ? kTmaBytes : alignment_of(c.offset_b_elems, size_bytes(p.type_b));
   p.alignment_d_bytes = alignment_of(c.offset_d_elems, size_bytes(p.type_d));
   return p;
 }
@@ -391,7 +404,8 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
   if (small) {
     cases = small_cases(kernel);
     for (std::size_t i = 0; i < cases.size(); ++i)
-      cases[i] = with_scales(std::move(cases[i]), kernel, kernel_index + static_cast<int>(i), block_scale_kinds());
+      cases[i] = with_format(with_scales(std::move(cases[i]), kernel, kernel_index + static_cast<int>(i), block_scale_kinds()), kernel,
+                             kernel_index + static_cast<int>(i));
     add_grouped(cases, kernel, kernel_index, /*small=*/true);
     return cases;
   }
@@ -405,6 +419,10 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
   add_batches(cases);
   add_placements(cases, kernel);
   if (is_fp8(kernel.type_a)) scale_all(cases, kernel, kernel_index);
+  if (kernel.type_b == DataType::int4) {
+    add_pieces(cases, kernel);  // of other formats
+    for (std::size_t i = 0; i < cases.size(); ++i) cases[i] = with_format(std::move(cases[i]), kernel, kernel_index + static_cast<int>(i));
+  }
   add_grouped(cases, kernel, kernel_index);
   return cases;
 }
@@ -414,6 +432,7 @@ std::int64_t span_a(const GemmProblem& p) {
   return span(rows ? p.m : p.k, rows ? p.k : p.m, p.lda, row_matrices(p), p.batch_stride_a);
 }
 std::int64_t span_b(const GemmProblem& p) {
+  if (p.type_b == DataType::int4) return span(1, packed_w4_bytes(p.n, p.k, p.w4), 0, p.batch, p.batch_stride_b);
   const bool rows = p.layout_b == Layout::row_major;
   return span(rows ? p.k : p.n, rows ? p.n : p.k, p.ldb, p.batch, p.batch_stride_b);
 }

@@ -56,7 +56,7 @@ bool meets_in_slices(const KernelConfig& kernel);
 // `small`: a few cases, none above a few hundred in any size, for compute-sanitizer.
 std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bool small);
 
-// Spans of a matrix from its first element to its last, over the batch, in elements.
+// Spans of a matrix from its first element to its last, over the batch, in elements; of packed weights in bytes.
 std::int64_t span_a(const GemmProblem& p);
 std::int64_t span_b(const GemmProblem& p);
 std::int64_t span_c(const GemmProblem& p);

@@ -110,6 +110,31 @@ TEST(GpuCases, EveryTypeEpilogueAndPlacementComesUp) {
   EXPECT_TRUE(in_place && repeats_a && repeats_b && odd_ldd && no_k);
 }
 
+TEST(GpuCases, EveryKernelOf4BitsMeetsEveryFormat) {
+  for (std::size_t i = 0; i < kernel_list().size(); ++i) {
+    const KernelConfig& kernel = kernel_list()[i];
+    if (kernel.type_b != DataType::int4) continue;
+    std::set<std::tuple<int, bool, bench::Exactness>> formats;
+    std::set<std::tuple<int, bool, SchedulerKind>> in_pieces;
+    std::set<std::int64_t> tails;
+    std::set<Grouping> groupings;
+    int repeated = 0;
+    for (const GemmCase& c : cases_for(kernel, static_cast<int>(i), false)) {
+      const GemmProblem p = problem_for(kernel, c);
+      formats.insert({p.w4.group_size, p.w4.zero_points, c.exactness});
+      if (c.options.scheduler) in_pieces.insert({p.w4.group_size, p.w4.zero_points, *c.options.scheduler});
+      tails.insert(p.k % 256);
+      groupings.insert(p.grouping);
+      repeated += p.batch > 1 && p.batch_stride_b == 0 ? 1 : 0;
+    }
+    EXPECT_EQ(formats.size(), 16u) << name(kernel);  // four sizes of groups, zero points or not, exact or not
+    EXPECT_GE(in_pieces.size(), 16u) << name(kernel);
+    EXPECT_GE(tails.size(), 8u) << name(kernel);
+    EXPECT_EQ(groupings.size(), 3u) << name(kernel);  // none, ragged, masked
+    EXPECT_GE(repeated, 1) << name(kernel);
+  }
+}
+
 TEST(GpuCases, EveryFp8KernelMeetsEveryKindOfScales) {
   using Kind = std::tuple<Scaling, Scaling, Layout, Layout>;
   for (std::size_t i = 0; i < kernel_list().size(); ++i) {

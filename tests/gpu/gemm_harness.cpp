@@ -1,6 +1,9 @@
 #include "gemm_harness.hpp"
 
 #include <algorithm>
+#include <vector>
+
+#include "packed_weights.hpp"
 
 namespace sluice::gpu_tests {
 namespace {
@@ -61,7 +64,7 @@ GemmHarness::GemmHarness() : check_(stream_), workspace_(settings().small ? kBuf
   if (const Status s = prepare_workspace(workspace_.data(), workspace_.size_bytes(), stream_); !s)
     throw bench::DeviceFailure(s.error().message);
   if (settings().small) return;
-  for (Memory* memory : {&a_.elements, &b_.elements, &c_, &d_}) memory->buffer = bench::DeviceBuffer(kBufferBytes);
+  for (Memory* memory : {&a_.elements, &b_.elements, &dequantised_b_, &c_, &d_}) memory->buffer = bench::DeviceBuffer(kBufferBytes);
   for (Memory* memory : {&a_.scales, &b_.scales, &bias_, &groups_}) memory->buffer = bench::DeviceBuffer(kBufferBytes / 64);
 }
 
@@ -108,8 +111,11 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
     const Extent scales_b = scale_extent(scale_runs_b(p), p.batch, p.batch_stride_scale_b);
     place_operand(a_, {"A", p.type_a, extent_a(p), span_a(p), c.offset_a_elems, scales_a, scale_elems_a(p), c.offset_scale_elems},
                   distribution, 1);
-    place_operand(b_, {"B", p.type_b, extent_b(p), span_b(p), c.offset_b_elems, scales_b, scale_elems_b(p), c.offset_scale_elems},
-                  distribution, 2);
+    if (p.type_b == DataType::int4)
+      place_packed(placed, c);
+    else
+      place_operand(b_, {"B", p.type_b, extent_b(p), span_b(p), c.offset_b_elems, scales_b, scale_elems_b(p), c.offset_scale_elems},
+                    distribution, 2);
     placed.arguments.a = a_.elements.first;
     placed.arguments.b = b_.elements.first;
     if (p.scaling_a != Scaling::none) placed.arguments.scale_a = reinterpret_cast<const float*>(a_.scales.first);
@@ -134,6 +140,21 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
     placed.arguments.c = c.c == CPlace::is_d ? d_.first : c_.first;
   }
   return placed;
+}
+
+// Packed weights, and the matrix that they stand for, which the result is judged by.
+void GemmHarness::place_packed(PlacedCase& placed, const GemmCase& c) {
+  const GemmProblem& p = placed.plan.problem;
+  const std::vector<std::byte> packed = random_packed_weights(p, c.exactness == bench::Exactness::exact, 2);
+  const std::vector<std::uint16_t> weights = dequantised_weights(p, packed);
+  place_memory(b_.elements, static_cast<std::int64_t>(packed.size()), 0, 1, "packed B");
+  bench::check(cudaMemcpyAsync(b_.elements.first, packed.data(), packed.size(), cudaMemcpyHostToDevice, stream_), "placing packed B");
+  place_memory(dequantised_b_, static_cast<std::int64_t>(weights.size()), 0, sizeof(std::uint16_t), "B");
+  bench::check(
+      cudaMemcpyAsync(dequantised_b_.first, weights.data(), weights.size() * sizeof(std::uint16_t), cudaMemcpyHostToDevice, stream_),
+      "placing B");
+  bench::check(cudaStreamSynchronize(stream_), "placing B");
+  placed.dequantised_b = dequantised_b_.first;
 }
 
 void GemmHarness::poison_vectors(std::byte* first, std::int64_t leading, std::int64_t length, std::int64_t vectors, int element_bytes) {
@@ -190,7 +211,13 @@ void GemmHarness::run_and_check(const PlacedCase& placed, const GemmCase& c) {
   poison_output(placed);
   if (placed.arguments.c == placed.arguments.d && placed.c_before != nullptr) fill_c(placed, placed.arguments.d, c);
   run(placed);
-  check_.against_reference(placed.plan.problem, placed.arguments, placed.c_before, c.exactness);
+  GemmProblem problem = placed.plan.problem;
+  GemmArguments arguments = placed.arguments;
+  if (placed.dequantised_b != nullptr) {
+    problem = dequantised(problem);
+    arguments.b = placed.dequantised_b;
+  }
+  check_.against_reference(problem, arguments, placed.c_before, c.exactness);
   check_.outside_untouched(placed.plan.problem, placed.arguments.groups, placed.arguments.d, placed.d_region, placed.d_region_bytes);
 }
 

@@ -27,6 +27,7 @@ struct PlacedCase {
   const void* c_before = nullptr;
   std::byte* d_region = nullptr;  // D and the guards around it, all poison before the run
   std::size_t d_region_bytes = 0;
+  const void* dequantised_b = nullptr;  // the matrix that packed weights stand for
 };
 
 class GemmHarness {
@@ -66,6 +67,7 @@ class GemmHarness {
   struct OperandPlaces;
   void place_memory(Memory& memory, std::int64_t span_elems, int offset_elems, int element_bytes, const std::string& name);
   void place_operand(Operand& operand, const OperandPlaces& places, bench::Distribution distribution, std::uint64_t seed);
+  void place_packed(PlacedCase& placed, const GemmCase& gemm_case);
   void place_groups(PlacedCase& placed, const GemmCase& gemm_case);
   void poison_vectors(std::byte* first, std::int64_t leading, std::int64_t length, std::int64_t vectors, int element_bytes);
   void fill_c(const PlacedCase& placed, void* memory, const GemmCase& gemm_case);
@@ -74,7 +76,7 @@ class GemmHarness {
   bench::DeviceCheck check_;
   bench::DeviceBuffer workspace_;
   Operand a_, b_;
-  Memory c_, d_, bias_, groups_;
+  Memory dequantised_b_, c_, d_, bias_, groups_;
   double worst_ratio_ = 0;
 };
 

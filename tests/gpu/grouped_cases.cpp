@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "packed_weights.hpp"
 #include "scaled_cases.hpp"
 
 namespace sluice::gpu_tests {
@@ -99,7 +100,8 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
         c.pad_d_elems = c.problem.grouping == Grouping::masked ? 8 : 0;
         c.gap_d_elems = c.problem.grouping == Grouping::masked && count % 3 == 0 ? 5 : 0;  // no whole number of rows apart
     }
-    cases.push_back(with_scales(std::move(c), kernel, count++, grouped_scale_kinds()));
+    cases.push_back(with_format(with_scales(std::move(c), kernel, count, grouped_scale_kinds()), kernel, count));
+    ++count;
   };
   using enum SchedulerKind;
   constexpr auto fixed = WorkClaim::fixed, ticket = WorkClaim::ticket;

@@ -1,0 +1,68 @@
+#include "packed_weights.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <stdexcept>
+
+#include "sluice/verify.hpp"
+#include "sluice/w4.hpp"
+
+namespace sluice::gpu_tests {
+namespace {
+
+constexpr std::array kFormats = {W4Format{128, false}, W4Format{128, true}, W4Format{64, false}, W4Format{32, true},
+                                 W4Format{0, false},   W4Format{64, true},  W4Format{32, false}, W4Format{0, true}};
+
+void check(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
+
+std::int64_t matrices_b(const GemmProblem& p) { return p.batch_stride_b == 0 ? std::min<std::int64_t>(p.batch, 1) : p.batch; }
+
+}  // namespace
+
+GemmCase with_format(GemmCase c, const KernelConfig& kernel, int n) {
+  if (kernel.type_b != DataType::int4) return c;
+  c.problem.w4 = kFormats[static_cast<std::size_t>(n) % kFormats.size()];
+  return c;
+}
+
+std::vector<std::byte> random_packed_weights(const GemmProblem& p, bool exact, std::uint64_t seed) {
+  const std::int64_t matrices = matrices_b(p), bytes = packed_w4_bytes(p.n, p.k, p.w4);
+  std::vector<std::byte> packed(matrices == 0 ? 0 : static_cast<std::size_t>((matrices - 1) * p.batch_stride_b + bytes));
+  const std::int64_t group = p.w4.group_size == 0 ? p.k : p.w4.group_size, groups = p.k == 0 ? 0 : (p.k + group - 1) / group;
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(p.n * p.k / 2)), zeros(static_cast<std::size_t>(p.n * groups));
+  std::vector<float> scales(static_cast<std::size_t>(p.n * groups));
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t limit) { return static_cast<int>(random() % limit); };
+  const PackW4Problem packing{.n = p.n, .k = p.k, .format = p.w4, .type = p.type_a, .type_scales = DataType::fp32};
+  for (std::int64_t matrix = 0; matrix < matrices; ++matrix) {
+    for (std::uint8_t& two : codes) two = static_cast<std::uint8_t>(random() >> 56);
+    for (float& scale : scales)
+      scale = exact ? static_cast<float>(1 + below(2)) : std::ldexp(static_cast<float>(4 + below(4)), below(3) - 6);
+    for (std::uint8_t& zero : zeros) zero = static_cast<std::uint8_t>(below(17));
+    check(pack_w4_on_cpu(packing, {.codes = codes.data(),
+                                   .scales = scales.data(),
+                                   .zeros = p.w4.zero_points ? zeros.data() : nullptr,
+                                   .packed = packed.data() + matrix * p.batch_stride_b}));
+  }
+  return packed;
+}
+
+GemmProblem dequantised(GemmProblem p) {
+  p.type_b = p.type_a;
+  p.batch_stride_b = p.batch_stride_b == 0 ? 0 : p.n * p.k;
+  p.w4 = {};
+  return p;
+}
+
+std::vector<std::uint16_t> dequantised_weights(const GemmProblem& p, const std::vector<std::byte>& packed) {
+  std::vector<std::uint16_t> weights(static_cast<std::size_t>(matrices_b(p) * p.n * p.k));
+  for (std::int64_t matrix = 0; matrix < matrices_b(p); ++matrix)
+    check(unpack_w4_on_cpu(p.n, p.k, p.w4, p.type_a, packed.data() + matrix * p.batch_stride_b, weights.data() + matrix * p.n * p.k));
+  return weights;
+}
+
+}  // namespace sluice::gpu_tests

@@ -1,0 +1,24 @@
+// Weights of 4 bits for tests: drawn, and packed by the library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gemm_case.hpp"
+
+namespace sluice::gpu_tests {
+
+// The formats in turn, as with_scales() has the scales of FP8. What else a case asks of B (gaps, offsets) is of no consequence, but that a
+// gap of -1 repeats one matrix.
+GemmCase with_format(GemmCase c, const KernelConfig& kernel, int n);
+
+// The matrices B of a problem, as far apart as it says. No weight is rounded when it is dequantised: scales have three bits, or are 1 and
+// 2 where results must be exact.
+std::vector<std::byte> random_packed_weights(const GemmProblem& problem, bool exact, std::uint64_t seed);
+
+// The problem of the matrices that those stand for, 16-bit numbers of `weights`, one after the other.
+GemmProblem dequantised(GemmProblem problem);
+std::vector<std::uint16_t> dequantised_weights(const GemmProblem& problem, const std::vector<std::byte>& packed);
+
+}  // namespace sluice::gpu_tests
