@@ -8,7 +8,7 @@
 #include "core/load_boxes.hpp"
 #include "launch/bind_groups.hpp"
 #include "launch/bind_scales.hpp"
-#include "launch/bind_w4.hpp"
+#include "launch/bind_packed.hpp"
 #include "launch/check_pieces.hpp"
 #include "scheduler/workspace.hpp"
 
@@ -117,7 +117,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .by_blocks = false};
   params.k = static_cast<std::int32_t>(p.k);
   if (dequantises(kernel))
-    bind_w4(plan, arguments, params);
+    bind_packed(plan, arguments, params);
   else if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s)
     return s;
   if (Status s = fill_operand(plan, swap ? a : b, encode, params.q); !s) return s;

@@ -17,7 +17,7 @@ DETOURS = ("src/arch/emulated/", "src/arch/sm90/clocks", "src/arch/sm90/bulk_cop
            "src/scheduler/workspace", "src/kernel/reduction/", "src/kernel/tickets", "src/kernel/epilogue/finish_elements", "src/kernel/mainloop/thread_producer",
            "src/kernel/mainloop/promoting_consumer", "src/kernel/mainloop/scale_producer", "src/kernel/mainloop/scaled_pipeline", "src/kernel/epilogue/scale_sums",
            "include/sluice/scaling", "include/sluice/grouping", "src/core/groups", "src/scheduler/groups", "src/kernel/group", "src/kernel/epilogue/clip_rows", "src/kernel/mainloop/short_tile", "src/kernel/mainloop/clip_k", "src/arch/sm90/warp_collectives", "src/kernel/scale_params", "src/launch/bind_scales", "src/launch/bind_groups", "src/launch/check_pieces", "include/sluice/candidate", "include/sluice/kernel_list", "src/core/promotion", "src/core/scale_layout", "src/arch/sm90/word_copies", "src/arch/sm90/wgmma_fp8", "src/arch/sm90/wgmma_from_registers", "src/arch/sm90/int4", "src/core/dequantisation", "src/core/w4_layout", "src/kernel/mainloop/w4_producer", "src/kernel/w4_params",
-           "src/launch/bind_w4", "include/sluice/w4_format",
+           "src/launch/bind_packed", "src/launch/bind_w4", "include/sluice/w4_format",
            "src/core/kernel_list", "src/core/kernel_instances", "src/core/tile_parts", "src/arch/sm90/wgmma_registers")
 BETWEEN = ("src/kernel/kernel_instance",)
 BUILT_INS = re.compile(r"(?<![.>\w])(asm|__asm__|threadIdx|blockIdx|blockDim|gridDim|warpSize|__shared__|__syncthreads|__syncwarp|__shfl\w*|__ballot\w*|"

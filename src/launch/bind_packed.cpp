@@ -1,0 +1,27 @@
+#include "launch/bind_packed.hpp"
+
+#include <cstdint>
+
+#include "core/w4_layout.hpp"
+
+namespace sluice {
+
+void bind_packed(const Plan& plan, const GemmArguments& arguments, MainloopParams& params) {
+  constexpr int kHalfElems = 32;
+  const GemmProblem& p = plan.problem;
+  const int slab_bytes = w4_slab_bytes(p.w4), groups = w4_groups_per_slab(p.w4);
+  OperandParams& b = params.p;
+  b.policy = plan.scheduler.tiles_m == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
+  b.data = arguments.b;
+  b.batch_stride_elems = p.batch_stride_b;
+  b.vectors = static_cast<std::int32_t>(p.n);
+  b.stage_bytes = plan.kernel.tile_n / kW4BlockColumns * (plan.kernel.tile_k / kW4SlabElems) * slab_bytes;
+  b.constant = p.constant_b;
+  params.w4.slab_bytes = slab_bytes;
+  params.w4.slabs = static_cast<std::int32_t>(w4_slabs(p.k));
+  params.w4.blocks = static_cast<std::int32_t>(w4_blocks(p.n));
+  while (kHalfElems << params.w4.group_shift < kW4SlabElems / groups) ++params.w4.group_shift;
+  params.w4.zero_offset = p.w4.zero_points ? kW4CodeBytes + groups * kW4ScaleBytes : 0;
+}
+
+}  // namespace sluice
