@@ -6,6 +6,7 @@
 
 #include "bench/bench.hpp"
 #include "bench/calibration.hpp"
+#include "bench/pack_w4_bench.hpp"
 #include "bench/quantize_bench.hpp"
 #include "sluice/error.hpp"
 #include "sluice/plan.hpp"
@@ -41,6 +42,9 @@ Status pack_w4_on_gpu(const PackW4Problem& problem, const PackW4Arguments& host_
 
 // The same of run_quantize_bench().
 Result<int> run_quantize_benchmark(const QuantizeBenchOptions& options);
+
+// The same of run_pack_w4_bench().
+Result<int> run_pack_w4_benchmark(const PackW4BenchOptions& options);
 
 // The same of run_calibration().
 Result<int> run_calibrate(const CalibrationOptions& options);

@@ -196,6 +196,11 @@ Result<int> run_quantize_benchmark(const QuantizeBenchOptions& options) {
   return run_quantize_bench(options);
 }
 
+Result<int> run_pack_w4_benchmark(const PackW4BenchOptions& options) {
+  if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
+  return run_pack_w4_bench(options);
+}
+
 Result<int> run_calibrate(const CalibrationOptions& options) {
   if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
   return run_calibration(options);

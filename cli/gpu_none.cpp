@@ -15,6 +15,7 @@ Result<int> run_benchmark(const BenchOptions&) { return no_cuda(); }
 Status quantize_on_gpu(const QuantizeProblem&, const QuantizeArguments&) { return no_cuda(); }
 Status pack_w4_on_gpu(const PackW4Problem&, const PackW4Arguments&) { return no_cuda(); }
 Result<int> run_quantize_benchmark(const QuantizeBenchOptions&) { return no_cuda(); }
+Result<int> run_pack_w4_benchmark(const PackW4BenchOptions&) { return no_cuda(); }
 Result<int> run_calibrate(const CalibrationOptions&) { return no_cuda(); }
 
 }  // namespace sluice::cli

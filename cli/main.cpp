@@ -78,6 +78,7 @@ int run_command_line(int argc, char** argv) {
   add_pack_command(app, session);
   add_bench_command(app, session);
   add_bench_quantize_command(app, session);
+  add_bench_pack_command(app, session);
   add_tune_command(app, session);
   add_calibrate_command(app, session);
 

@@ -54,7 +54,7 @@ struct PackW4Arguments {
   // the scales are those of packed rows. The product then takes A with its columns in the same order (permute_columns()). Null: as they
   // lie.
   const std::int32_t* order = nullptr;
-  void* packed = nullptr;  // packed_w4_bytes(), aligned to 256 bytes
+  void* packed = nullptr;  // packed_w4_bytes(), aligned to 256 bytes; overlaps none of the others
 };
 
 // Enqueues it on `stream` of the current device, as quantize() does: one kernel, no allocation, no synchronisation. What lies in device

@@ -297,6 +297,8 @@ class PackTest(SluiceTest):
         self.refuse("pack", "missing.safetensors", "-o", "w.npy", says="there is no such file")
         self.refuse("pack", "m.safetensors", "-o", "w.npy", "--backend", "tpu", says="choose from")
         self.assertIn("--inspect", self.succeed("pack", "--help"))
+        if not self.built_with("cuda"):
+            self.refuse("bench-pack", says="no CUDA kernels")
 
 
 class MalformedSafetensorsTest(SluiceTest):
