@@ -7,8 +7,8 @@
 #include "core/kernel_layout.hpp"
 #include "core/load_boxes.hpp"
 #include "launch/bind_groups.hpp"
-#include "launch/bind_scales.hpp"
 #include "launch/bind_packed.hpp"
+#include "launch/bind_scales.hpp"
 #include "launch/check_pieces.hpp"
 #include "scheduler/workspace.hpp"
 
