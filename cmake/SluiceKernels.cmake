@@ -1,4 +1,5 @@
-# The kernels, for each machine one instance file for each line of core/kernel_list.def and each type that quantize reads, and the launch room.
+# The kernels, for each machine one instance file for each line of core/kernel_list.def and each type that quantize
+# and histogram read, and the launch room.
 
 set(list_file ${PROJECT_SOURCE_DIR}/src/core/kernel_list.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
@@ -17,6 +18,11 @@ function(sluice_instances folder extension out)
   foreach(type bf16 fp16 fp32)
     set(file ${PROJECT_BINARY_DIR}/${folder}/quantize_${type}.${extension})
     file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/quantize/quantize_instance.cuh\"\n\nSLUICE_QUANTIZE_KERNELS(${type})\n" @ONLY)
+    list(APPEND files ${file})
+  endforeach()
+  foreach(type int32 float32 uint8)
+    set(file ${PROJECT_BINARY_DIR}/${folder}/histogram_${type}.${extension})
+    file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/histogram/histogram_instance.cuh\"\n\nSLUICE_HISTOGRAM_KERNELS(${type})\n" @ONLY)
     list(APPEND files ${file})
   endforeach()
   set(${out} ${files} PARENT_SCOPE)

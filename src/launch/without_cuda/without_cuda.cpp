@@ -2,6 +2,7 @@
 #include <string>
 
 #include "sluice/device.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
 
@@ -20,5 +21,7 @@ Result<DeviceSpec> current_device() { return no_cuda(); }
 Status prepare_workspace(void*, std::size_t, Stream) { return no_cuda(); }
 Status run(const Plan&, const GemmArguments&, void*, std::size_t, Stream) { return no_cuda(); }
 Status quantize(const QuantizeProblem&, const QuantizeArguments&, Stream) { return no_cuda("quantize_on_cpu"); }
+Status histogram(const HistogramProblem&, const HistogramArguments&, Stream) { return no_cuda("histogram_on_cpu"); }
+Status histogram(const HistogramPlan&, const HistogramArguments&, Stream) { return no_cuda("histogram_on_cpu"); }
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "sluice/emulator.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/quantize.hpp"
 
 namespace sluice {
@@ -19,6 +20,12 @@ bool built_with_emulator() { return false; }
 Status run_on_emulator(const Plan&, const GemmArguments&, const EmulatorOptions&, const Progress&) { return no_emulator("run_on_cpu"); }
 Status quantize_on_emulator(const QuantizeProblem&, const QuantizeArguments&, const EmulatorOptions&) {
   return no_emulator("quantize_on_cpu");
+}
+Status histogram_on_emulator(const HistogramProblem&, const HistogramArguments&, const EmulatorOptions&) {
+  return no_emulator("histogram_on_cpu");
+}
+Status histogram_on_emulator(const HistogramPlan&, const HistogramArguments&, const EmulatorOptions&) {
+  return no_emulator("histogram_on_cpu");
 }
 
 }  // namespace sluice
