@@ -14,6 +14,8 @@ Result<GpuRun> run_on_gpu(const Plan&, const GemmArguments&, const OperandBytes&
 Result<int> run_benchmark(const BenchOptions&) { return no_cuda(); }
 Status quantize_on_gpu(const QuantizeProblem&, const QuantizeArguments&) { return no_cuda(); }
 Result<int> run_quantize_benchmark(const QuantizeBenchOptions&) { return no_cuda(); }
+Status histogram_on_gpu(const HistogramProblem&, const HistogramArguments&) { return no_cuda(); }
+Result<int> run_histogram_benchmark(const HistogramBenchOptions&) { return no_cuda(); }
 Result<int> run_calibrate(const CalibrationOptions&) { return no_cuda(); }
 
 }  // namespace sluice::cli

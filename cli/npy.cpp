@@ -146,6 +146,23 @@ Result<std::vector<std::byte>> read_data(OpenFile& open, int element_bytes, cons
   return data;
 }
 
+Status write_array(const std::string& path, const char* descr, const std::vector<std::int64_t>& shape, const std::vector<std::byte>& data) {
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape_text(shape));
+  const std::size_t unpadded = kPrefixBytes1 + text.size() + 1;
+  text.append((kAlignmentBytes - unpadded % kAlignmentBytes) % kAlignmentBytes, ' ');
+  text += '\n';
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!file) return Error{ErrorCode::io, fmt::format("cannot write {}: {}", path, std::strerror(errno))};
+  file.write(reinterpret_cast<const char*>(kMagic.data()), kMagic.size());
+  const std::array<char, 4> version_and_length = {1, 0, static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
+  file.write(version_and_length.data(), version_and_length.size());
+  file << text;
+  file.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
+  file.close();
+  if (!file) return Error{ErrorCode::io, fmt::format("could not write all of {}; is the disk full?", path)};
+  return Nothing{};
+}
+
 }  // namespace
 
 const char* to_string(NpyType type) {
@@ -219,21 +236,33 @@ Result<std::vector<std::int64_t>> read_npy_integers(const std::string& path) {
   return numbers;
 }
 
+Result<NpySamples> read_npy_samples(const std::string& path) {
+  Result<OpenFile> open = open_npy(path);
+  if (!open) return open.error();
+  const std::string& descr = open->header.descr;
+  NpySamples samples;
+  if (descr == "|u1" || descr == "u1")
+    samples.type = HistogramSample::uint8;
+  else if (descr == "<f4")
+    samples.type = HistogramSample::float32;
+  else if (descr != "<i4")
+    return bad(path, fmt::format("holds type {}; samples are int32, uint8 or float32: save array.astype(numpy.int32)",
+                                 open->header.descr_is_string ? "'" + descr + "'" : descr));
+  const int element_bytes = samples.type == HistogramSample::uint8 ? 1 : 4;
+  Result<std::vector<std::byte>> data = read_data(*open, element_bytes, sluice::to_string(samples.type), path);
+  if (!data) return data.error();
+  samples.data = std::move(*data);
+  samples.count = static_cast<std::int64_t>(samples.data.size()) / element_bytes;
+  return samples;
+}
+
 Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, const std::vector<std::byte>& data) {
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr_of(type), shape_text(shape));
-  const std::size_t unpadded = kPrefixBytes1 + text.size() + 1;
-  text.append((kAlignmentBytes - unpadded % kAlignmentBytes) % kAlignmentBytes, ' ');
-  text += '\n';
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) return Error{ErrorCode::io, fmt::format("cannot write {}: {}", path, std::strerror(errno))};
-  file.write(reinterpret_cast<const char*>(kMagic.data()), kMagic.size());
-  const std::array<char, 4> version_and_length = {1, 0, static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
-  file.write(version_and_length.data(), version_and_length.size());
-  file << text;
-  file.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
-  file.close();
-  if (!file) return Error{ErrorCode::io, fmt::format("could not write all of {}; is the disk full?", path)};
-  return Nothing{};
+  return write_array(path, descr_of(type), shape, data);
+}
+
+Status write_npy_counts(const std::string& path, CountType type, const std::vector<std::byte>& data) {
+  const bool wide = type == CountType::int64;
+  return write_array(path, wide ? "<i8" : "<i4", {static_cast<std::int64_t>(data.size()) / (wide ? 8 : 4)}, data);
 }
 
 }  // namespace sluice::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sluice/error.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/types.hpp"
 
 namespace sluice::cli {
@@ -33,6 +34,17 @@ Result<NpyArray> read_npy(const std::string& path, bool bf16_as_uint16);
 
 // Whole numbers, int32 or int64, in one dimension.
 Result<std::vector<std::int64_t>> read_npy_integers(const std::string& path);
+
+// Samples to be counted: all numbers of an array, int32, uint8 or float32, in the order of the file.
+struct NpySamples {
+  HistogramSample type = HistogramSample::int32;
+  std::int64_t count = 0;
+  std::vector<std::byte> data;
+};
+Result<NpySamples> read_npy_samples(const std::string& path);
+
+// In one dimension.
+Status write_npy_counts(const std::string& path, CountType type, const std::vector<std::byte>& data);
 
 // In C order.
 Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, const std::vector<std::byte>& data);

@@ -55,8 +55,10 @@ void add_explain_command(CLI::App& app, Session& session);
 void add_simulate_command(CLI::App& app, Session& session);
 void add_gemm_command(CLI::App& app, Session& session);
 void add_quantize_command(CLI::App& app, Session& session);
+void add_histogram_command(CLI::App& app, Session& session);
 void add_bench_command(CLI::App& app, Session& session);
 void add_bench_quantize_command(CLI::App& app, Session& session);
+void add_bench_histogram_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
 void add_calibrate_command(CLI::App& app, Session& session);
 

@@ -97,6 +97,10 @@ enum sluice_asynchrony {
 /* What is quantised: x, or x / (1 + exp(-x)) * y. */
 enum sluice_quantize_input { SLUICE_PLAIN = 0, SLUICE_SILU_TIMES = 1 };
 
+enum sluice_histogram_sample { SLUICE_SAMPLE_INT32 = 0, SLUICE_SAMPLE_UINT8 = 1, SLUICE_SAMPLE_FLOAT32 = 2 };
+enum sluice_count_type { SLUICE_COUNT_INT32 = 0, SLUICE_COUNT_INT64 = 1 };
+enum sluice_outside_values { SLUICE_OUTSIDE_IGNORED = 0, SLUICE_OUTSIDE_CLAMPED = 1 };
+
 /* As a leading dimension: the matrix is dense. As a batch stride: matrices follow one another without a gap. */
 #define SLUICE_PACKED (-1)
 
@@ -229,6 +233,27 @@ typedef struct sluice_quantize_arguments {
   float* scale;  /* sluice_quantize_scale_count() of them */
 } sluice_quantize_arguments;
 
+/* How often each value occurs among n samples, exactly. The bin of x is x - first for integers, and (x - lower) * (bins / (upper - lower)),
+ * rounded down, for floats; sluice/histogram.hpp says it to the last bit. A NaN counts nowhere. */
+typedef struct sluice_histogram_problem {
+  size_t struct_size;
+  int64_t n;          /* 0 or more */
+  int64_t bins;       /* 2 to 1048576; default 256 */
+  int64_t first;      /* of integers: the value of bin 0 */
+  float lower, upper; /* of floats: default 0 and 1 */
+  int32_t sample;     /* enum sluice_histogram_sample, default SLUICE_SAMPLE_INT32 */
+  int32_t count_type; /* enum sluice_count_type, default SLUICE_COUNT_INT32 */
+  int32_t outside;    /* enum sluice_outside_values, default SLUICE_OUTSIDE_IGNORED */
+  int32_t accumulate; /* not 0: adds to the counts. Default 0: overwrites them */
+} sluice_histogram_problem;
+
+/* Device pointers for sluice_histogram(), host pointers for the others, aligned to their elements. */
+typedef struct sluice_histogram_arguments {
+  size_t struct_size;
+  const void* samples;
+  void* counts; /* `bins` of them */
+} sluice_histogram_arguments;
+
 typedef struct sluice_emulator_options {
   size_t struct_size;
   uint64_t seed;      /* the same seed, the same interleaving */
@@ -266,6 +291,8 @@ sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_s
 sluice_status sluice_emulator_options_init(sluice_emulator_options* options, size_t struct_size);
 sluice_status sluice_quantize_problem_init(sluice_quantize_problem* problem, size_t struct_size);
 sluice_status sluice_quantize_arguments_init(sluice_quantize_arguments* arguments, size_t struct_size);
+sluice_status sluice_histogram_problem_init(sluice_histogram_problem* problem, size_t struct_size);
+sluice_status sluice_histogram_arguments_init(sluice_histogram_arguments* arguments, size_t struct_size);
 
 /* ---- Devices ---- `device` must have been initialised; its fields are filled in. */
 
@@ -352,6 +379,16 @@ sluice_status sluice_quantize_on_cpu(const sluice_quantize_problem* problem, con
 /* The same by the kernel on an emulated GPU. `options` may be NULL. Errors: also UNSUPPORTED (a build without the emulator), EMULATION. */
 sluice_status sluice_quantize_on_emulator(const sluice_quantize_problem* problem, const sluice_quantize_arguments* host_arguments,
                                           const sluice_emulator_options* options);
+
+/* Enqueues it on `stream` of the current device, as sluice_quantize() does.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED, TOO_LARGE, MISALIGNED, WRONG_DEVICE, CUDA. */
+sluice_status sluice_histogram(const sluice_histogram_problem* problem, const sluice_histogram_arguments* arguments, void* stream);
+/* The same in host memory, by plain loops; `threads` of 0 takes all cores. */
+sluice_status sluice_histogram_on_cpu(const sluice_histogram_problem* problem, const sluice_histogram_arguments* host_arguments,
+                                      int32_t threads);
+/* The same by the kernels on an emulated GPU. `options` may be NULL. Errors: also UNSUPPORTED (a build without the emulator), EMULATION. */
+sluice_status sluice_histogram_on_emulator(const sluice_histogram_problem* problem, const sluice_histogram_arguments* host_arguments,
+                                           const sluice_emulator_options* options);
 
 #ifdef __cplusplus
 }

@@ -154,6 +154,19 @@ sluice_status quantized(const sluice_quantize_problem* problem, const sluice_qua
   });
 }
 
+template <class F>
+sluice_status counted(const sluice_histogram_problem* problem, const sluice_histogram_arguments* arguments, F&& count) noexcept {
+  return guarded([&]() -> Status {
+    if (problem == nullptr) return null_pointer("problem");
+    if (arguments == nullptr) return null_pointer("arguments");
+    const Result<HistogramProblem> what = to_histogram_problem(*problem);
+    if (!what) return what.error();
+    const Result<sluice_histogram_arguments> pointers = read_struct(*arguments);
+    if (!pointers) return pointers.error();
+    return count(*what, HistogramArguments{.samples = pointers->samples, .counts = pointers->counts});
+  });
+}
+
 Progress to_progress(sluice_progress progress, void* user) {
   if (progress == nullptr) return {};
   return [progress, user](double done) { progress(done, user); };
@@ -208,6 +221,11 @@ sluice_status sluice_arguments_init(sluice_arguments* arguments, size_t struct_s
 sluice_status sluice_emulator_options_init(sluice_emulator_options* options, size_t struct_size) { return init(options, struct_size); }
 sluice_status sluice_quantize_problem_init(sluice_quantize_problem* problem, size_t struct_size) { return init(problem, struct_size); }
 sluice_status sluice_quantize_arguments_init(sluice_quantize_arguments* arguments, size_t struct_size) {
+  return init(arguments, struct_size);
+}
+
+sluice_status sluice_histogram_problem_init(sluice_histogram_problem* problem, size_t struct_size) { return init(problem, struct_size); }
+sluice_status sluice_histogram_arguments_init(sluice_histogram_arguments* arguments, size_t struct_size) {
   return init(arguments, struct_size);
 }
 
@@ -421,6 +439,30 @@ sluice_status sluice_quantize_on_emulator(const sluice_quantize_problem* problem
     const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
     if (!how) return how.error();
     return quantize_on_emulator(what, pointers, *how);
+  });
+}
+
+sluice_status sluice_histogram(const sluice_histogram_problem* problem, const sluice_histogram_arguments* arguments, void* stream) {
+  return counted(problem, arguments, [stream](const HistogramProblem& what, const HistogramArguments& pointers) {
+    return histogram(what, pointers, static_cast<Stream>(stream));
+  });
+}
+
+sluice_status sluice_histogram_on_cpu(const sluice_histogram_problem* problem, const sluice_histogram_arguments* host_arguments,
+                                      int32_t threads) {
+  return counted(problem, host_arguments, [threads](const HistogramProblem& what, const HistogramArguments& pointers) -> Status {
+    if (threads < 0)
+      return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+    return histogram_on_cpu(what, pointers, threads);
+  });
+}
+
+sluice_status sluice_histogram_on_emulator(const sluice_histogram_problem* problem, const sluice_histogram_arguments* host_arguments,
+                                           const sluice_emulator_options* options) {
+  return counted(problem, host_arguments, [options](const HistogramProblem& what, const HistogramArguments& pointers) -> Status {
+    const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
+    if (!how) return how.error();
+    return histogram_on_emulator(what, pointers, *how);
   });
 }
 

@@ -17,9 +17,10 @@ namespace {
 // GUESSES, TO BE MEASURED: from the count of instructions (5 a sample for words, 17 for fields; four a clock) and, for words, from what a
 // hand-written kernel of this kind reached (2^28 int32 in 242 us on 132 SMs: at most 6.7 clocks; H200, November 2026, anchors).
 constexpr double kClocksOfWords = 5.5;
-constexpr double kClocksOfBytes = 2.2;   // the same of 8-bit samples, a copy of each counter for each lane
-constexpr double kClocksOfFields = 7.0;  // one range
-constexpr double kClocksOfPart = 5.0;    // more ranges: fewer lanes add at a time
+constexpr double kClocksOfBytes = 2.2;     // the same of 8-bit samples, a copy of each counter for each lane
+constexpr double kClocksOfFields = 7.0;    // one range
+constexpr double kClocksOfPart = 5.0;      // more ranges: fewer lanes add at a time
+constexpr double kClocksOfOverflow = 0.5;  // more, where fields of 8 bits are full all the time
 
 // Additions a microsecond that L2 takes from everywhere, to addresses at random: 2^28 in 2657 us (uniform, 262,144 bins, H200, November
 // 2026, anchors). Skewed samples take up to ten times as long.
@@ -39,7 +40,7 @@ int groups_of(const HistogramProblem& p, const HistogramWay& way, const DeviceSp
 
 double clocks_of(const HistogramProblem& p, const HistogramWay& way) {
   if (way.counters == HistogramCounters::words) return p.sample == HistogramSample::uint8 ? kClocksOfBytes : kClocksOfWords;
-  return way.ranges == 1 ? kClocksOfFields : kClocksOfPart;
+  return (way.ranges == 1 ? kClocksOfFields : kClocksOfPart) + (way.field_bits == 8 ? kClocksOfOverflow : 0);
 }
 
 HistogramCandidate candidate(const HistogramProblem& p, const HistogramWay& way, const DeviceSpec& device) {
