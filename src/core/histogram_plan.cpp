@@ -97,11 +97,12 @@ std::vector<HistogramCandidate> all_candidates(const HistogramProblem& p, const 
 
 HistogramPlan plan_of(const HistogramProblem& p, const DeviceSpec& device, std::vector<HistogramCandidate> candidates) {
   const HistogramWay way = candidates.front().way;
+  const double predicted_us = candidates.front().total_us;
   return {.problem = p,
           .way = way,
           .groups = groups_of(p, way, device),
           .shared_memory_bytes = static_cast<int>(histogram_shared_bytes(way, counted_bins(p))),
-          .predicted_us = candidates.front().total_us,
+          .predicted_us = predicted_us,
           .candidates = std::move(candidates)};
 }
 

@@ -91,7 +91,7 @@ Status check_arguments(const HistogramProblem& p, const HistogramArguments& argu
 }
 
 Result<HistogramProblem> check_plan(const HistogramPlan& plan, int shared_memory_per_cta_bytes) {
-  const Result<HistogramProblem> valid = validate(plan.problem);
+  Result<HistogramProblem> valid = validate(plan.problem);
   if (!valid) return valid;
   const HistogramWay& way = plan.way;
   bool listed = false;
