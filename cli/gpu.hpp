@@ -6,9 +6,11 @@
 
 #include "bench/bench.hpp"
 #include "bench/calibration.hpp"
+#include "bench/histogram_bench.hpp"
 #include "bench/pack_w4_bench.hpp"
 #include "bench/quantize_bench.hpp"
 #include "sluice/error.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
@@ -45,6 +47,11 @@ Result<int> run_quantize_benchmark(const QuantizeBenchOptions& options);
 
 // The same of run_pack_w4_bench().
 Result<int> run_pack_w4_benchmark(const PackW4BenchOptions& options);
+// Copies samples and counts to the current GPU, counts, copies the counts back.
+Status histogram_on_gpu(const HistogramProblem& problem, const HistogramArguments& host_arguments);
+
+// The same of run_histogram_bench().
+Result<int> run_histogram_benchmark(const HistogramBenchOptions& options);
 
 // The same of run_calibration().
 Result<int> run_calibrate(const CalibrationOptions& options);

@@ -201,6 +201,23 @@ Result<int> run_pack_w4_benchmark(const PackW4BenchOptions& options) {
   return run_pack_w4_bench(options);
 }
 
+Status histogram_on_gpu(const HistogramProblem& problem, const HistogramArguments& host) {
+  const Result<HistogramProblem> valid = validate(problem);
+  if (!valid) return valid.error();
+  const std::size_t count_bytes = static_cast<std::size_t>(valid->bins) * (valid->count_type == CountType::int64 ? 8 : 4);
+  const Result<GpuMemory> samples = copy_to_gpu(host.samples, static_cast<std::size_t>(sample_bytes(*valid)));
+  if (!samples) return samples.error();
+  const Result<GpuMemory> counts = copy_to_gpu(host.counts, count_bytes);
+  if (!counts) return counts.error();
+  if (Status s = histogram(*valid, {.samples = samples->get(), .counts = counts->get()}, nullptr); !s) return s;
+  return check(cudaMemcpy(host.counts, counts->get(), count_bytes, cudaMemcpyDeviceToHost), "copying the counts from the GPU");
+}
+
+Result<int> run_histogram_benchmark(const HistogramBenchOptions& options) {
+  if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
+  return run_histogram_bench(options);
+}
+
 Result<int> run_calibrate(const CalibrationOptions& options) {
   if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
   return run_calibration(options);

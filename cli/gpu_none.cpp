@@ -16,6 +16,8 @@ Status quantize_on_gpu(const QuantizeProblem&, const QuantizeArguments&) { retur
 Status pack_w4_on_gpu(const PackW4Problem&, const PackW4Arguments&) { return no_cuda(); }
 Result<int> run_quantize_benchmark(const QuantizeBenchOptions&) { return no_cuda(); }
 Result<int> run_pack_w4_benchmark(const PackW4BenchOptions&) { return no_cuda(); }
+Status histogram_on_gpu(const HistogramProblem&, const HistogramArguments&) { return no_cuda(); }
+Result<int> run_histogram_benchmark(const HistogramBenchOptions&) { return no_cuda(); }
 Result<int> run_calibrate(const CalibrationOptions&) { return no_cuda(); }
 
 }  // namespace sluice::cli

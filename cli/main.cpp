@@ -79,6 +79,8 @@ int run_command_line(int argc, char** argv) {
   add_bench_command(app, session);
   add_bench_quantize_command(app, session);
   add_bench_pack_command(app, session);
+  add_histogram_command(app, session);
+  add_bench_histogram_command(app, session);
   add_tune_command(app, session);
   add_calibrate_command(app, session);
 

@@ -245,4 +245,29 @@ Status write_npy_integers(const std::string& path, const std::vector<std::int32_
   return write_file(path, "<i4", {static_cast<std::int64_t>(numbers.size())}, std::as_bytes(std::span(numbers)));
 }
 
+Result<NpySamples> read_npy_samples(const std::string& path) {
+  Result<OpenFile> open = open_npy(path);
+  if (!open) return open.error();
+  const std::string& descr = open->header.descr;
+  NpySamples samples;
+  if (descr == "|u1" || descr == "u1")
+    samples.type = HistogramSample::uint8;
+  else if (descr == "<f4")
+    samples.type = HistogramSample::float32;
+  else if (descr != "<i4")
+    return bad(path, fmt::format("holds type {}; samples are int32, uint8 or float32: save array.astype(numpy.int32)",
+                                 open->header.descr_is_string ? "'" + descr + "'" : descr));
+  const int element_bytes = samples.type == HistogramSample::uint8 ? 1 : 4;
+  Result<std::vector<std::byte>> data = read_data(*open, element_bytes, sluice::to_string(samples.type), path);
+  if (!data) return data.error();
+  samples.data = std::move(*data);
+  samples.count = static_cast<std::int64_t>(samples.data.size()) / element_bytes;
+  return samples;
+}
+
+Status write_npy_counts(const std::string& path, CountType type, const std::vector<std::byte>& data) {
+  const bool wide = type == CountType::int64;
+  return write_file(path, wide ? "<i8" : "<i4", {static_cast<std::int64_t>(data.size()) / (wide ? 8 : 4)}, data);
+}
+
 }  // namespace sluice::cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/error.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/types.hpp"
 
 namespace sluice::cli {
@@ -39,5 +40,16 @@ Result<std::vector<std::int64_t>> read_npy_integers(const std::string& path);
 Status write_npy(const std::string& path, DataType type, const std::vector<std::int64_t>& shape, std::span<const std::byte> data);
 // Whole numbers, as int32 in one dimension.
 Status write_npy_integers(const std::string& path, const std::vector<std::int32_t>& numbers);
+
+// Samples to be counted: all numbers of an array, int32, uint8 or float32, in the order of the file.
+struct NpySamples {
+  HistogramSample type = HistogramSample::int32;
+  std::int64_t count = 0;
+  std::vector<std::byte> data;
+};
+Result<NpySamples> read_npy_samples(const std::string& path);
+
+// In one dimension.
+Status write_npy_counts(const std::string& path, CountType type, const std::vector<std::byte>& data);
 
 }  // namespace sluice::cli

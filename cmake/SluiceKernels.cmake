@@ -1,5 +1,5 @@
-# The kernels, for each machine one instance file for each line of core/kernel_list.def and each type that quantize reads, one for
-# the packing of weights of 4 bits, and the launch room.
+# The kernels, for each machine one instance file for each line of core/kernel_list.def and each type that quantize and histogram read,
+# one for the packing of weights of 4 bits, and the launch room.
 
 set(list_file ${PROJECT_SOURCE_DIR}/src/core/kernel_list.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
@@ -23,6 +23,11 @@ function(sluice_instances folder extension out)
   set(file ${PROJECT_BINARY_DIR}/${folder}/w4_packing.${extension})
   file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/w4/w4_instance.cuh\"\n\nSLUICE_W4_KERNELS\n" @ONLY)
   list(APPEND files ${file})
+  foreach(type int32 float32 uint8)
+    set(file ${PROJECT_BINARY_DIR}/${folder}/histogram_${type}.${extension})
+    file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/histogram/histogram_instance.cuh\"\n\nSLUICE_HISTOGRAM_KERNELS(${type})\n" @ONLY)
+    list(APPEND files ${file})
+  endforeach()
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
 

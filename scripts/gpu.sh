@@ -7,6 +7,7 @@
 #   scripts/gpu.sh [BUILD_DIR] planner SUITE [OPTION...]  every candidate on every shape: how far is the planner's choice from the best?
 #   scripts/gpu.sh [BUILD_DIR] chain [MODEL] [OPTION...]  layers of decoding in a row: llama3-8b, llama3-70b or all
 #   scripts/gpu.sh [BUILD_DIR] quantize [OPTION...]      quantisation: its tests, then its times beside a copy of the same bytes
+#   scripts/gpu.sh [BUILD_DIR] histogram [OPTION...]     histograms: their tests, then their times beside a read of the same bytes
 #   scripts/gpu.sh [BUILD_DIR] all              check, sanitize and the four suites
 #
 # BUILD_DIR is build-cuda unless given. Logs and JSON go to the folder $OUT (out/ unless set). A short table comes last.
@@ -15,7 +16,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-commands="check sanitize bench planner chain quantize all"
+commands="check sanitize bench planner chain quantize histogram all"
 build=build-cuda
 if [[ $# -gt 0 && " $commands " != *" $1 "* ]]; then
   build=$1
@@ -122,6 +123,14 @@ quantize() {
   run bench-quantize 300 50 "$tool" bench-quantize --out "$out/bench-quantize.json" "$@"
 }
 
+histogram() {
+  local tests tool
+  tests=$(find_program gpu_tests) || exit 2
+  tool=$(find_program sluice) || exit 2
+  run check-histogram 120 12 "$tests" '--gtest_filter=Histogram.*'
+  run bench-histogram 300 60 "$tool" bench-histogram --out "$out/bench-histogram.json" "$@"
+}
+
 case $command in
   check | sanitize) record_gpu && "$command" ;;
   bench | planner)
@@ -130,6 +139,7 @@ case $command in
     ;;
   chain) record_gpu && chain "$@" ;;
   quantize) record_gpu && quantize "$@" ;;
+  histogram) record_gpu && histogram "$@" ;;
   all)
     record_gpu
     check

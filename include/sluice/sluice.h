@@ -99,6 +99,9 @@ enum sluice_quantize_input { SLUICE_PLAIN = 0, SLUICE_SILU_TIMES = 1 };
 
 /* How weights of 4 bits lie that are to be packed; sluice/w4.hpp says it to the bit. */
 enum sluice_w4_source { SLUICE_W4_PLAIN = 0, SLUICE_W4_GPTQ = 1, SLUICE_W4_AWQ = 2 };
+enum sluice_histogram_sample { SLUICE_SAMPLE_INT32 = 0, SLUICE_SAMPLE_UINT8 = 1, SLUICE_SAMPLE_FLOAT32 = 2 };
+enum sluice_count_type { SLUICE_COUNT_INT32 = 0, SLUICE_COUNT_INT64 = 1 };
+enum sluice_outside_values { SLUICE_OUTSIDE_IGNORED = 0, SLUICE_OUTSIDE_CLAMPED = 1 };
 
 /* As a leading dimension: the matrix is dense. As a batch stride: matrices follow one another without a gap. */
 #define SLUICE_PACKED (-1)
@@ -258,6 +261,26 @@ typedef struct sluice_pack_w4_arguments {
   const int32_t* order; /* NULL, or a permutation of the rows of K: packed row i is row order[i] of the codes */
   void* packed;         /* sluice_packed_w4_bytes(), aligned to 256 */
 } sluice_pack_w4_arguments;
+/* How often each value occurs among n samples, exactly. The bin of x is x - first for integers, and (x - lower) * (bins / (upper - lower)),
+ * rounded down, for floats; sluice/histogram.hpp says it to the last bit. A NaN counts nowhere. */
+typedef struct sluice_histogram_problem {
+  size_t struct_size;
+  int64_t n;          /* 0 or more */
+  int64_t bins;       /* 2 to 1048576; default 256 */
+  int64_t first;      /* of integers: the value of bin 0 */
+  float lower, upper; /* of floats: default 0 and 1 */
+  int32_t sample;     /* enum sluice_histogram_sample, default SLUICE_SAMPLE_INT32 */
+  int32_t count_type; /* enum sluice_count_type, default SLUICE_COUNT_INT32 */
+  int32_t outside;    /* enum sluice_outside_values, default SLUICE_OUTSIDE_IGNORED */
+  int32_t accumulate; /* not 0: adds to the counts. Default 0: overwrites them */
+} sluice_histogram_problem;
+
+/* Device pointers for sluice_histogram(), host pointers for the others, aligned to their elements. */
+typedef struct sluice_histogram_arguments {
+  size_t struct_size;
+  const void* samples;
+  void* counts; /* `bins` of them */
+} sluice_histogram_arguments;
 
 typedef struct sluice_emulator_options {
   size_t struct_size;
@@ -298,6 +321,8 @@ sluice_status sluice_quantize_problem_init(sluice_quantize_problem* problem, siz
 sluice_status sluice_quantize_arguments_init(sluice_quantize_arguments* arguments, size_t struct_size);
 sluice_status sluice_pack_w4_problem_init(sluice_pack_w4_problem* problem, size_t struct_size);
 sluice_status sluice_pack_w4_arguments_init(sluice_pack_w4_arguments* arguments, size_t struct_size);
+sluice_status sluice_histogram_problem_init(sluice_histogram_problem* problem, size_t struct_size);
+sluice_status sluice_histogram_arguments_init(sluice_histogram_arguments* arguments, size_t struct_size);
 
 /* ---- Devices ---- `device` must have been initialised; its fields are filled in. */
 
@@ -412,6 +437,15 @@ sluice_status sluice_permute_columns(int64_t m, int64_t k, const void* from, int
 /* The same in host memory. */
 sluice_status sluice_permute_columns_on_cpu(int64_t m, int64_t k, const void* from, int64_t ld_from, const int32_t* order, void* to,
                                             int64_t ld_to);
+/* Enqueues it on `stream` of the current device, as sluice_quantize() does.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED, TOO_LARGE, MISALIGNED, WRONG_DEVICE, CUDA. */
+sluice_status sluice_histogram(const sluice_histogram_problem* problem, const sluice_histogram_arguments* arguments, void* stream);
+/* The same in host memory, by plain loops; `threads` of 0 takes all cores. */
+sluice_status sluice_histogram_on_cpu(const sluice_histogram_problem* problem, const sluice_histogram_arguments* host_arguments,
+                                      int32_t threads);
+/* The same by the kernels on an emulated GPU. `options` may be NULL. Errors: also UNSUPPORTED (a build without the emulator), EMULATION. */
+sluice_status sluice_histogram_on_emulator(const sluice_histogram_problem* problem, const sluice_histogram_arguments* host_arguments,
+                                           const sluice_emulator_options* options);
 
 #ifdef __cplusplus
 }

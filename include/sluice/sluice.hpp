@@ -7,6 +7,7 @@
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
 #include "sluice/grouping.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/kernel_config.hpp"
 #include "sluice/kernel_list.hpp"
 #include "sluice/plan.hpp"

@@ -16,7 +16,8 @@ static_assert(sizeof(void*) != 8 ||
               (sizeof(sluice_problem) == 240 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
                sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 72 && sizeof(sluice_emulator_options) == 32 &&
                sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40 && sizeof(sluice_pack_w4_problem) == 48 &&
-               sizeof(sluice_pack_w4_arguments) == 48));
+               sizeof(sluice_pack_w4_arguments) == 48 && sizeof(sluice_histogram_problem) == 56 &&
+               sizeof(sluice_histogram_arguments) == 24));
 static_assert(offsetof(sluice_problem, type_a) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
               offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_problem, expected_rows) == 216 &&
               offsetof(sluice_device, l2_bytes) == 88);
@@ -47,6 +48,10 @@ static_assert(same(SLUICE_ASYNCHRONY_RANDOM, Asynchrony::random) && same(SLUICE_
               same(SLUICE_ASYNCHRONY_LAZY, Asynchrony::lazy) && same(SLUICE_ASYNCHRONY_MIXED, Asynchrony::mixed));
 static_assert(same(SLUICE_BACKEND_CUDA, Backend::cuda) && same(SLUICE_BACKEND_EMULATOR, Backend::emulator) &&
               same(SLUICE_BACKEND_REFERENCE, Backend::reference));
+static_assert(same(SLUICE_SAMPLE_INT32, HistogramSample::int32) && same(SLUICE_SAMPLE_UINT8, HistogramSample::uint8) &&
+              same(SLUICE_SAMPLE_FLOAT32, HistogramSample::float32) && same(SLUICE_COUNT_INT32, CountType::int32) &&
+              same(SLUICE_COUNT_INT64, CountType::int64) && same(SLUICE_OUTSIDE_IGNORED, OutsideValues::ignored) &&
+              same(SLUICE_OUTSIDE_CLAMPED, OutsideValues::clamped));
 static_assert(same(SLUICE_PLAIN, QuantizeInput::plain) && same(SLUICE_SILU_TIMES, QuantizeInput::silu_times));
 static_assert(same(SLUICE_W4_PLAIN, W4Source::plain) && same(SLUICE_W4_GPTQ, W4Source::gptq) && same(SLUICE_W4_AWQ, W4Source::awq));
 static_assert(same(SLUICE_ALONG_M - 1, Rasterization::along_m) && same(SLUICE_ALONG_N - 1, Rasterization::along_n));
@@ -286,6 +291,28 @@ Result<PackW4Problem> to_pack_w4_problem(const sluice_pack_w4_problem& given) {
   enums.read("source", "sluice_w4_source", c.source, SLUICE_W4_AWQ, p.source);
   enums.read("type", "sluice_data_type", c.type, SLUICE_E5M2, p.type);
   enums.read("type_scales", "sluice_data_type", c.type_scales, SLUICE_E5M2, p.type_scales);
+  if (enums.error()) return *enums.error();
+  return p;
+}
+
+sluice_histogram_problem default_of(const sluice_histogram_problem*) {
+  const HistogramProblem p;
+  sluice_histogram_problem c{};
+  c.n = p.n, c.bins = p.bins, c.first = p.first, c.lower = p.lower, c.upper = p.upper;
+  c.sample = static_cast<std::int32_t>(p.sample), c.count_type = static_cast<std::int32_t>(p.count_type);
+  c.outside = static_cast<std::int32_t>(p.outside), c.accumulate = p.accumulate ? 1 : 0;
+  return c;
+}
+
+Result<HistogramProblem> to_histogram_problem(const sluice_histogram_problem& given) {
+  const Result<sluice_histogram_problem> whole = read_struct(given);
+  if (!whole) return whole.error();
+  const sluice_histogram_problem& c = *whole;
+  HistogramProblem p{.n = c.n, .bins = c.bins, .first = c.first, .lower = c.lower, .upper = c.upper, .accumulate = c.accumulate != 0};
+  Enumerators enums;
+  enums.read("sample", "sluice_histogram_sample", c.sample, SLUICE_SAMPLE_FLOAT32, p.sample);
+  enums.read("count_type", "sluice_count_type", c.count_type, SLUICE_COUNT_INT64, p.count_type);
+  enums.read("outside", "sluice_outside_values", c.outside, SLUICE_OUTSIDE_CLAMPED, p.outside);
   if (enums.error()) return *enums.error();
   return p;
 }

@@ -14,6 +14,7 @@
 #include "sluice/device.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/problem.hpp"
 #include "sluice/quantize.hpp"
@@ -43,6 +44,10 @@ template <>
 inline constexpr const char* kStructName<sluice_pack_w4_problem> = "sluice_pack_w4_problem";
 template <>
 inline constexpr const char* kStructName<sluice_pack_w4_arguments> = "sluice_pack_w4_arguments";
+template <>
+inline constexpr const char* kStructName<sluice_histogram_problem> = "sluice_histogram_problem";
+template <>
+inline constexpr const char* kStructName<sluice_histogram_arguments> = "sluice_histogram_arguments";
 
 // Fields of 8 bytes, and pairs of 4, so that no size of a past version ends inside a field. A size beyond the largest was never set.
 inline constexpr std::size_t kStructGrain = 8, kSmallestStruct = 16, kLargestStruct = 4096;
@@ -67,6 +72,8 @@ sluice_quantize_problem default_of(const sluice_quantize_problem*);
 inline sluice_quantize_arguments default_of(const sluice_quantize_arguments*) { return {}; }
 sluice_pack_w4_problem default_of(const sluice_pack_w4_problem*);
 inline sluice_pack_w4_arguments default_of(const sluice_pack_w4_arguments*) { return {}; }
+sluice_histogram_problem default_of(const sluice_histogram_problem*);
+inline sluice_histogram_arguments default_of(const sluice_histogram_arguments*) { return {}; }
 
 // Writes exactly `size` bytes.
 template <class C>
@@ -112,6 +119,7 @@ Result<DeviceSpec> to_device_spec(const sluice_device& given);
 Result<PlanOptions> to_plan_options(const sluice_plan_options& given);
 Result<QuantizeProblem> to_quantize_problem(const sluice_quantize_problem& given);
 Result<PackW4Problem> to_pack_w4_problem(const sluice_pack_w4_problem& given);
+Result<HistogramProblem> to_histogram_problem(const sluice_histogram_problem& c);
 Result<EmulatorOptions> to_emulator_options(const sluice_emulator_options& given);
 Status from_device_spec(const DeviceSpec& spec, sluice_device& to);
 Status from_plan(const Plan& plan, sluice_plan_info& to);

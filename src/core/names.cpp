@@ -4,6 +4,7 @@
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
 #include "sluice/grouping.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/kernel_config.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/quantize.hpp"
@@ -42,6 +43,9 @@ constexpr Names<DataType, 6> kDataTypes{{{DataType::bf16, "bf16"},
                                          {DataType::e4m3, "e4m3"},
                                          {DataType::e5m2, "e5m2"},
                                          {DataType::int4, "int4"}}};
+constexpr Names<HistogramSample, 3> kHistogramSamples{
+    {{HistogramSample::int32, "int32"}, {HistogramSample::uint8, "uint8"}, {HistogramSample::float32, "float32"}}};
+constexpr Names<CountType, 2> kCountTypes{{{CountType::int32, "int32"}, {CountType::int64, "int64"}}};
 constexpr Names<Grouping, 4> kGroupings{
     {{Grouping::none, "none"}, {Grouping::ragged, "ragged"}, {Grouping::masked, "masked"}, {Grouping::along_k, "along-k"}}};
 constexpr Names<Scaling, 5> kScalings{{{Scaling::none, "none"},
@@ -107,6 +111,8 @@ const char* to_string(QuantizeInput input) { return find_name(kQuantizeInputs, i
 const char* to_string(W4Source source) { return find_name(kW4Sources, source); }
 const char* to_string(ErrorCode code) { return find_name(kErrors, code); }
 const char* to_string(DataType type) { return find_name(kDataTypes, type); }
+const char* to_string(HistogramSample sample) { return find_name(kHistogramSamples, sample); }
+const char* to_string(CountType type) { return find_name(kCountTypes, type); }
 const char* to_string(Layout layout) { return find_name(kLayouts, layout); }
 const char* to_string(Activation activation) { return find_name(kActivations, activation); }
 const char* to_string(Bias bias) { return find_name(kBiases, bias); }
@@ -127,6 +133,8 @@ std::optional<W4Source> parse_w4_source(std::string_view text) { return find_val
 std::optional<Asynchrony> parse_asynchrony(std::string_view text) { return find_value(kAsynchronies, text); }
 std::optional<Backend> parse_backend(std::string_view text) { return find_value(kBackends, text); }
 std::optional<DataType> parse_data_type(std::string_view text) { return find_value(kDataTypes, text); }
+std::optional<HistogramSample> parse_histogram_sample(std::string_view text) { return find_value(kHistogramSamples, text); }
+std::optional<CountType> parse_count_type(std::string_view text) { return find_value(kCountTypes, text); }
 std::optional<Layout> parse_layout(std::string_view text) { return find_value(kLayouts, text); }
 std::optional<Activation> parse_activation(std::string_view text) { return find_value(kActivations, text); }
 std::optional<Bias> parse_bias(std::string_view text) { return find_value(kBiases, text); }

@@ -55,6 +55,7 @@ std::byte* dynamic_shared_memory();
 SharedAddress shared_address(const void* pointer);
 void store_shared(SharedAddress address, const void* from, int bytes, const Location& at);
 void load_shared(SharedAddress address, void* to, int bytes, const Location& at);
+std::uint32_t atomic_add_shared(SharedAddress address, std::uint32_t value, const Location& at);  // what was there before
 ClusterAddress in_cta(SharedAddress address, int cta);
 void load_cluster(ClusterAddress address, void* to, int bytes, const Location& at);
 void fence_shared_for_async();
@@ -69,6 +70,7 @@ void store_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, con
 std::uint32_t add_to_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at);
 void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Location& at);
 void atomic_add_float(float* sum, float value, const Location& at);
+void note_global_addition(const void* sum, std::size_t bytes, const Location& at);  // that the caller makes now
 void fence_global();
 void fence_global_for_async();
 void wait_for_predecessor(const Location& at);

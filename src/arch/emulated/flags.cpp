@@ -68,21 +68,24 @@ void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Locatio
   saw(f, FlagAccess::acquire);
 }
 
-void atomic_add_float(float* sum, float value, const Location& at) {
+void note_global_addition(const void* sum, std::size_t bytes, const Location& at) {
   Machine& m = machine();
-  Machine::Global& g = m.global(sum, sizeof *sum, true, at);
+  Machine::Global& g = m.global(sum, bytes, true, at);
+  if (!m.diagnoses()) return;
+  Warp& warp = *m.thread().warp;
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(sum) - static_cast<const std::byte*>(g.buffer.data));
+  const ShadowMemory::Verdict verdict = g.shadow.check_write(warp.clock, true, offset, bytes, true);
+  if (verdict.wrong != nullptr)
+    m.fail(at, std::string("adds to what it must not: it ") + verdict.wrong + " (byte " + std::to_string(offset) + " of " + g.buffer.name +
+                   "); the other side is the " + m.describe(verdict.other));
+  Epoch who = m.access(warp, m.site(at, "addition"));
+  who.adds = true;
+  g.shadow.note_write(who, offset, bytes);
+}
+
+void atomic_add_float(float* sum, float value, const Location& at) {
   check_poison(value, at);
-  if (m.diagnoses()) {
-    Warp& warp = *m.thread().warp;
-    const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(sum) - static_cast<const std::byte*>(g.buffer.data));
-    const ShadowMemory::Verdict verdict = g.shadow.check_write(warp.clock, true, offset, sizeof *sum, true);
-    if (verdict.wrong != nullptr)
-      m.fail(at, std::string("adds to what it must not: it ") + verdict.wrong + " (byte " + std::to_string(offset) + " of " +
-                     g.buffer.name + "); the other side is the " + m.describe(verdict.other));
-    Epoch who = m.access(warp, m.site(at, "addition"));
-    who.adds = true;
-    g.shadow.note_write(who, offset, sizeof *sum);
-  }
+  note_global_addition(sum, sizeof *sum, at);
   *sum += value;
 }
 

@@ -72,6 +72,25 @@ void load_shared(SharedAddress address, void* to, int bytes, const Location& at)
   read_shared(*machine().thread().cta, address, to, static_cast<std::size_t>(bytes), at);
 }
 
+std::uint32_t atomic_add_shared(SharedAddress address, std::uint32_t value, const Location& at) {
+  Machine& m = machine();
+  Cta& cta = *m.thread().cta;
+  std::byte* const to = shared_bytes(cta, address, sizeof value, sizeof value, "adds to", at);
+  if (m.diagnoses()) {
+    Warp& warp = *m.thread().warp;
+    const std::size_t offset = address - kSharedWindow;
+    report(cta.shadow.check_write(warp.clock, true, offset, sizeof value, true), "", address, at);
+    Epoch who = m.access(warp, m.site(at, "addition"));
+    who.adds = true;
+    cta.shadow.note_write(who, offset, sizeof value);
+  }
+  std::uint32_t before = 0;
+  std::memcpy(&before, to, sizeof before);
+  const std::uint32_t after = before + value;
+  std::memcpy(to, &after, sizeof after);
+  return before;
+}
+
 Cta& remote_cta(int rank, bool by_copy, const Location& at) {
   Machine& m = machine();
   Thread& me = m.thread();

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "sluice/device.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
 #include "sluice/w4.hpp"
@@ -25,5 +26,7 @@ Status pack_w4(const PackW4Problem&, const PackW4Arguments&, Stream) { return no
 Status permute_columns(const PermuteColumnsProblem&, const void*, const std::int32_t*, void*, Stream) {
   return no_cuda("permute_columns_on_cpu");
 }
+Status histogram(const HistogramProblem&, const HistogramArguments&, Stream) { return no_cuda("histogram_on_cpu"); }
+Status histogram(const HistogramPlan&, const HistogramArguments&, Stream) { return no_cuda("histogram_on_cpu"); }
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "sluice/emulator.hpp"
+#include "sluice/histogram.hpp"
 #include "sluice/quantize.hpp"
 #include "sluice/w4.hpp"
 
@@ -24,6 +25,12 @@ Status quantize_on_emulator(const QuantizeProblem&, const QuantizeArguments&, co
 Status pack_w4_on_emulator(const PackW4Problem&, const PackW4Arguments&, const EmulatorOptions&) { return no_emulator("pack_w4_on_cpu"); }
 Status permute_columns_on_emulator(const PermuteColumnsProblem&, const void*, const std::int32_t*, void*, const EmulatorOptions&) {
   return no_emulator("permute_columns_on_cpu");
+}
+Status histogram_on_emulator(const HistogramProblem&, const HistogramArguments&, const EmulatorOptions&) {
+  return no_emulator("histogram_on_cpu");
+}
+Status histogram_on_emulator(const HistogramPlan&, const HistogramArguments&, const EmulatorOptions&) {
+  return no_emulator("histogram_on_cpu");
 }
 
 }  // namespace sluice

@@ -1,0 +1,174 @@
+#include "bench/histogram_bench.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/console.hpp"
+#include "bench/device_memory.hpp"
+#include "bench/environment.hpp"
+#include "bench/histogram_samples.hpp"
+#include "bench/report_json.hpp"
+#include "bench/sizing.hpp"
+#include "bench/stream.hpp"
+#include "bench/timing.hpp"
+#include "sluice/device.hpp"
+#include "sluice/histogram.hpp"
+
+namespace sluice::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Case {
+  HistogramProblem problem;
+  SampleLaw law = SampleLaw::uniform;
+};
+
+std::string describe(const Case& c) {
+  constexpr const char* kLaws[] = {"uniform", "zipf", "equal"};
+  return sluice::describe(c.problem) + ", " + kLaws[static_cast<int>(c.law)];
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const std::int64_t n : {std::int64_t{1} << 24, std::int64_t{1} << 28})
+    for (const std::int64_t bins : {256, 4096, 16384, 65536, 262144, 1048576})
+      for (const SampleLaw law : {SampleLaw::uniform, SampleLaw::zipf, SampleLaw::equal})
+        cases.push_back({.problem = {.n = n, .bins = bins}, .law = law});
+  return cases;
+}
+
+struct CaseResult {
+  Case what;
+  std::string way;
+  double predicted_us = 0;
+  Timing histogram, read;
+  std::string wrong;  // empty: it is right
+
+  double tb_per_s() const { return sample_bytes(what.problem) / histogram.us * 1e-6; }
+  double read_tb_per_s() const { return sample_bytes(what.problem) / read.us * 1e-6; }
+  double ratio() const { return read.us / histogram.us; }
+};
+
+class HistogramMeasurement {
+ public:
+  // Samples of all sets are three times L2.
+  HistogramMeasurement(const Case& what, const DeviceSpec& device)
+      : case_(what),
+        set_bytes_(static_cast<std::size_t>(sample_bytes(what.problem))),
+        sets_(static_cast<int>(std::max<std::size_t>(1, 3 * static_cast<std::size_t>(device.l2_bytes) / set_bytes_ + 1))),
+        samples_(set_bytes_ * static_cast<std::size_t>(sets_)),
+        counts_(static_cast<std::size_t>(what.problem.bins) * sizeof(std::int32_t)),
+        plan_(*plan_histogram(what.problem, device)) {
+    const auto bins = static_cast<std::size_t>(what.problem.bins);
+    std::vector<float> cumulative(bins);
+    double sum = 0;
+    for (std::size_t bin = 0; bin < bins; ++bin) sum += 1.0 / static_cast<double>(bin + 1);
+    double upto = 0;
+    for (std::size_t bin = 0; bin < bins; ++bin) cumulative[bin] = static_cast<float>((upto += 1.0 / static_cast<double>(bin + 1)) / sum);
+    const DeviceBuffer table(bins * sizeof(float));
+    check(cudaMemcpy(table.data(), cumulative.data(), bins * sizeof(float), cudaMemcpyHostToDevice), "copying a table");
+    for (int set = 0; set < sets_; ++set)
+      fill_samples(reinterpret_cast<std::int32_t*>(samples_at(set)), what.problem.n, what.problem.bins, what.law,
+                   reinterpret_cast<const float*>(table.data()), static_cast<std::uint64_t>(set) + 1, stream_);
+    stream_.synchronize("drawing samples");
+  }
+
+  CaseResult measure(double seconds) {
+    const Enqueue count = [this](int set, cudaStream_t stream) {
+      if (const Status s = histogram(plan_, {.samples = samples_at(set), .counts = counts_.data()}, stream); !s)
+        throw DeviceFailure(s.error().message);
+    };
+    const Enqueue read = [this](int set, cudaStream_t stream) { stream_through(samples_at(set), set_bytes_, stream); };
+    CaseResult result{.what = case_, .way = sluice::describe(plan_.way), .predicted_us = plan_.predicted_us};
+    check(cudaMemset(counts_.data(), 0xcd, counts_.size_bytes()), "filling the counts");
+    count(0, stream_);
+    result.wrong = verify();
+    const double estimate = estimate_us(count, sets_, stream_);
+    const int launches = launches_for(estimate, sets_, kGraphUs);
+    std::vector<Graph> graphs;
+    graphs.push_back(make_graph(count, sets_, launches, stream_));
+    graphs.push_back(make_graph(read, sets_, launches, stream_));
+    const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds_within(seconds, 2 * launches * estimate), stream_);
+    result.histogram = timings[0];
+    result.read = timings[1];
+    return result;
+  }
+
+ private:
+  std::byte* samples_at(int set) const { return samples_.data() + static_cast<std::size_t>(set) * set_bytes_; }
+
+  // Every count of set 0 beside the CPU's.
+  std::string verify() {
+    const auto bins = static_cast<std::size_t>(case_.problem.bins);
+    std::vector<std::byte> samples(set_bytes_);
+    std::vector<std::int32_t> got(bins), expected(bins);
+    stream_.synchronize("counting");
+    check(cudaMemcpy(samples.data(), samples_at(0), set_bytes_, cudaMemcpyDeviceToHost), "copying samples");
+    check(cudaMemcpy(got.data(), counts_.data(), counts_.size_bytes(), cudaMemcpyDeviceToHost), "copying counts");
+    if (const Status s = histogram_on_cpu(case_.problem, {.samples = samples.data(), .counts = expected.data()}); !s)
+      return s.error().message;
+    for (std::size_t bin = 0; bin < bins; ++bin)
+      if (got[bin] != expected[bin]) return fmt::format("bin {} has {}, not {}", bin, got[bin], expected[bin]);
+    return "";
+  }
+
+  Case case_;
+  std::size_t set_bytes_;
+  int sets_;
+  DeviceBuffer samples_, counts_;
+  HistogramPlan plan_;
+  DeviceStream stream_;
+};
+
+std::string table_row(const CaseResult& r) {
+  return fmt::format("{:52} {:26} {:9.1f} {:9.1f} {:6.2f} {:6.2f} {:6.3f}  {}\n", describe(r.what), r.way, r.histogram.us, r.predicted_us,
+                     r.tb_per_s(), r.read_tb_per_s(), r.ratio(), r.wrong.empty() ? "" : "WRONG: " + r.wrong);
+}
+
+Json to_json(const CaseResult& r) {
+  return {{"case", describe(r.what)}, {"n", r.what.problem.n},        {"bins", r.what.problem.bins},        {"way", r.way},
+          {"us", r.histogram.us},     {"spread", r.histogram.spread}, {"predicted_us", r.predicted_us},     {"tb_per_s", r.tb_per_s()},
+          {"read_us", r.read.us},     {"read_spread", r.read.spread}, {"read_tb_per_s", r.read_tb_per_s()}, {"ratio", r.ratio()},
+          {"wrong", r.wrong}};
+}
+
+Result<int> measure_all(const HistogramBenchOptions& options) {
+  const Result<DeviceSpec> device = current_device();
+  if (!device) return device.error();
+  std::vector<Case> cases = all_cases();
+  std::erase_if(cases, [&](const Case& c) { return describe(c).find(options.filter) == std::string::npos; });
+  if (cases.empty()) return Error{ErrorCode::not_found, "no case has '" + options.filter + "' in its description"};
+  Json json = {{"environment", to_json(current_environment())}, {"cases", Json::array()}};
+  if (!options.json)
+    fmt::print("{}\n{:52} {:26} {:>9} {:>9} {:>6} {:>6} {:>6}\n", device->name, "", "way", "us", "predicted", "TB/s", "read", "ratio");
+  bool right = true;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    show_progress(i, cases.size(), describe(cases[i]));
+    const CaseResult result = HistogramMeasurement(cases[i], *device).measure(options.seconds_per_case);
+    end_progress();
+    json["cases"].push_back(to_json(result));
+    right = right && result.wrong.empty();
+    if (!options.json) fmt::print("{}", table_row(result));
+  }
+  if (!options.json && !right) fmt::print("RESULTS ARE WRONG\n");
+  if (options.json) fmt::print("{}\n", json.dump(2));
+  if (!options.out.empty())
+    if (Status s = write_file(options.out, json.dump(2) + "\n"); !s) return s.error();
+  return right ? kRight : kWrong;
+}
+
+}  // namespace
+}  // namespace sluice::bench
+
+namespace sluice {
+
+int run_histogram_bench(const HistogramBenchOptions& options) {
+  return bench::run_reported("bench-histogram", options.json, [&] { return bench::measure_all(options); });
+}
+
+}  // namespace sluice
