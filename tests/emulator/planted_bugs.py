@@ -20,6 +20,7 @@ KERNELS = {
     "slices": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 1000 1 bf16 0 0 split-k fixed 8 separate none none"),
     "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none none"),
     "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "w4": ("cooperative, columns_of_b, tma, 8, 64, 256, 1, 1, 1", "bf16xint4_rc_coop_8x64x256_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
     "along_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_cr_ping_64x64x64_c1x1", "136 200 460 1 bf16 0 0 data-parallel ticket 0 workspace none k3,40,170,170,450"),
 }
@@ -35,6 +36,8 @@ THREADS = "kernel/mainloop/thread_producer.cuh"
 CONSUMER = "kernel/mainloop/wgmma_consumer.cuh"
 PROMOTION = "kernel/mainloop/promoting_consumer.cuh"
 SCALES = "kernel/mainloop/scale_producer.cuh"
+W4_PRODUCER = "kernel/mainloop/w4_producer.cuh"
+DEQUANTISATION = "kernel/mainloop/dequantising_consumer.cuh"
 OPERAND = "kernel/mainloop/operand_tile.cuh"
 STORE = "kernel/epilogue/store_tile.cuh"
 WORK = "kernel/work_ring.cuh"
@@ -74,9 +77,22 @@ BUGS = [
         [("ring_.scales_p(at, block) + words((first_block_", "ring_.scales_p(at, block) + scale_bytes(config) + words((first_block_")],
         rf"consumer [01] .*{at(PROMOTION)} reads (what another thread is writing: no synchronisation lies between|what a copy is still filling|shared memory that nobody has written)"),
     Bug("promoted_before_it_is_multiplied", "fp8", PROMOTION,
-        [("        arch::wgmma_wait<0>();\n        promote(sums, d, scales, at, unit);\n", "        promote(sums, d, scales, at, unit);\n")],
+        [("        arch::wgmma_wait<0>();\n        promote(sums, d, scales, at, unit, columns);\n", "        promote(sums, d, scales, at, unit, columns);\n")],
         r"(consumer [01] .* uses an accumulator while wgmma still work on it: no wgmma_wait lies between"
         r"|producer warp [01] .* starts a copy that overwrites what another is still reading)"),
+    Bug("slab_never_fetched", "w4", W4_PRODUCER, [("slab < kSlabs; ++slab", "slab + 1 < kSlabs; ++slab")],
+        deadlock(rf"consumer 0 warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\][^\n]* bytes to come")),
+    Bug("slabs_fetched_into_a_stage_in_use", "w4", W4_PRODUCER, [("      ring_.wait_empty(at);\n", "")],
+        rf"producer warp 0 .*{at(W4_PRODUCER)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
+    Bug("codes_of_a_stage_that_has_not_come", "w4", DEQUANTISATION,
+        [("          ring_.wait_full(ahead);\n          next = codes_of(ahead, 0);\n", "          next = codes_of(ahead, 0);\n")],
+        rf"consumer 0 .*{at(DEQUANTISATION)} reads (what a copy is still filling|what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
+    Bug("fragments_written_while_they_are_multiplied", "w4", DEQUANTISATION,
+        [("        arch::wgmma_wait<1>();  // the first unit has left its registers\n", "")],
+        r"consumer 0 .* finds that registers were written while wgmma still read P from them: no wgmma_wait lay between"),
+    Bug("slab_promoted_before_it_is_multiplied", "w4", DEQUANTISATION,
+        [("        arch::wgmma_wait<0>();\n        promote(sums, shorts, before);\n        multiply", "        promote(sums, shorts, before);\n        multiply")],
+        r"consumer 0 .* (uses an accumulator while wgmma still work on it|finds that an accumulator was written while wgmma still worked on it)"),
     Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring_.wait_empty(at);\n", "")],
         rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
     Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring_.wait_full(at);\n", "")],
