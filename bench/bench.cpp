@@ -9,6 +9,8 @@
 #include "bench/chain_measurement.hpp"
 #include "bench/console.hpp"
 #include "bench/environment.hpp"
+#include "bench/floor.hpp"
+#include "bench/floor_measurement.hpp"
 #include "bench/grouped.hpp"
 #include "bench/grouped_measurement.hpp"
 #include "bench/measurement.hpp"
@@ -32,8 +34,8 @@ Status check_options(const BenchOptions& options) {
   for (const std::string& rival : options.rivals)
     if (rival != "cublaslt" && rival != "cublaslt-best")
       return cannot("no rival is called '" + rival + "'; known are cublaslt and cublaslt-best");
-  if (options.type && *options.type != DataType::bf16 && *options.type != DataType::e4m3)
-    return cannot(fmt::format("type = {}; suites are measured in bf16 and e4m3", to_string(*options.type)));
+  if (options.type && *options.type != DataType::bf16 && *options.type != DataType::e4m3 && *options.type != DataType::int4)
+    return cannot(fmt::format("type = {}; suites are measured in bf16, e4m3 and int4", to_string(*options.type)));
   if (options.rounds < 0) return cannot(fmt::format("rounds = {} is negative; 0 chooses", options.rounds));
   if (!options.chain.empty())
     if (Status s = check_chain_options(options); !s) return s;
@@ -64,6 +66,8 @@ void measure_all(const BenchOptions& options, Measurement& measurement, const st
     std::fflush(stdout);
   }
 }
+
+bool any_wrong(const FloorReport&) { return false; }  // nothing is computed
 
 // The same for a suite and for chains: the report goes to stdout and to a file, and the exit code says whether all was right.
 template <class Report>
@@ -102,6 +106,7 @@ Result<int> run_suite(const BenchOptions& options, const DeviceSpec& device, con
   if (!shapes) return shapes.error();
   BenchReport report{.environment = environment_with(cublaslt), .planner = options.planner};
   if (!options.planner) report.rivals = options.rivals;
+  report.floor = !options.planner && std::any_of(shapes->begin(), shapes->end(), has_w4);
   std::string broken;
   {
     Measurement measurement(options, *shapes, device, cublaslt);
@@ -171,11 +176,27 @@ Result<int> run_grouped(const BenchOptions& options, const DeviceSpec& device) {
   return !finished || broken.empty() ? finished : Result<int>(kWrong);
 }
 
+Result<int> run_floor(const BenchOptions& options, const DeviceSpec& device) {
+  const Result<std::vector<std::size_t>> sizes = floor_sizes(options.floor);
+  if (!sizes) return sizes.error();
+  FloorReport report{.environment = environment_with(nullptr)};
+  if (!options.json) fmt::print("{}", table_header(report));
+  FloorMeasurement measurement(options, *sizes, device);
+  for (const std::size_t bytes : *sizes) {
+    report.results.push_back(measurement.measure(bytes));
+    if (!options.json) fmt::print("{}", table_row(report.results.back()));
+    std::fflush(stdout);
+  }
+  report.environment.after = gpu_state();
+  return finish(options, report, "");
+}
+
 Result<int> run_checked(const BenchOptions& options) {
   if (Status s = check_options(options); !s) return s.error();
   Result<DeviceSpec> device = current_device();
   if (!device) return device.error();
   if (!options.grouped.empty()) return run_grouped(options, *device);
+  if (!options.floor.empty()) return run_floor(options, *device);
   Result<std::shared_ptr<const CublasLt>> found = CublasLt::load();
   const bool needed = !options.rivals.empty() && !options.planner;
   if (!found && needed) return found.error();

@@ -187,8 +187,9 @@ std::string CublasLtMatmul::describe(const cublasLtMatmulAlgo_t& algorithm) cons
 void CublasLtMatmul::enqueue(const cublasLtMatmulAlgo_t& algorithm, const OperandSet& set, void* workspace, cudaStream_t stream) const {
   const float one = 1, zero = 0;
   if (scaled_) point_to_scales(set.scale_a, set.scale_b);
-  check(library_->functions().Matmul(library_->handle(), operation_, &one, set.b, layout_b_, set.a, layout_a_, &zero, set.d, layout_d_,
-                                     set.d, layout_d_, &algorithm, workspace, kWorkspaceBytes, stream),
+  const void* const b = set.dense_arguments().b;
+  check(library_->functions().Matmul(library_->handle(), operation_, &one, b, layout_b_, set.a, layout_a_, &zero, set.d, layout_d_, set.d,
+                                     layout_d_, &algorithm, workspace, kWorkspaceBytes, stream),
         "multiplying");
 }
 

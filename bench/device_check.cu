@@ -278,6 +278,7 @@ void launch_check(const GemmProblem& p, const Operands& o, Exactness exactness, 
       break;
     case DataType::e4m3:
     case DataType::e5m2:
+    case DataType::int4:
       break;  // never D's
   }
 }
@@ -299,7 +300,8 @@ void launch_check_for_types(const GemmProblem& p, const Operands& o, Exactness e
       return b_is_e4m3 ? launch_check<e5m2, e4m3>(p, o, exactness, samples, report, stream)
                        : launch_check<e5m2, e5m2>(p, o, exactness, samples, report, stream);
     case DataType::fp32:
-      break;  // of no operand
+    case DataType::int4:
+      break;  // of no A
   }
 }
 
@@ -342,6 +344,7 @@ void DeviceCheck::reset() { check(cudaMemsetAsync(report_.data(), 0, sizeof(Chec
 void DeviceCheck::against_reference(const GemmProblem& p, const GemmArguments& arguments, const void* c_before, Exactness exactness,
                                     std::int64_t samples) {
   if (is_empty(p)) return;
+  if (p.type_b == DataType::int4) throw DeviceFailure("packed weights cannot be checked against: pass the product of the dense ones");
   const Operands o{arguments.a,
                    arguments.b,
                    c_before,

@@ -50,7 +50,8 @@ class DeviceCheck {
 
   void reset();
 
-  // D against the reference. `problem` must be validated; `c_before` is C as it was before the run. `samples` of 0 checks every element.
+  // D against the reference. `problem` must be validated, and of dense operands (with_dense_weights()); `c_before` is C as it was before
+  // the run. `samples` of 0 checks every element.
   void against_reference(const GemmProblem& problem, const GemmArguments& arguments, const void* c_before, Exactness exactness,
                          std::int64_t samples = 0);
 

@@ -23,6 +23,7 @@ __device__ float draw(std::uint64_t bits, Distribution distribution) {
   if (distribution == Distribution::small_integers) return static_cast<float>(static_cast<int>(bits % 9) - 4);
   if (distribution == Distribution::positive) return 0.5f + static_cast<float>(bits >> 40) * 0x1p-24f;
   if (distribution == Distribution::powers_of_two) return ldexpf(1.0f, static_cast<int>(bits % 5) - 2);
+  if (distribution == Distribution::few_bits) return (1.0f + 0.25f * static_cast<float>(bits % 4)) * (bits % 8 < 4 ? 1.0f : 0.5f);
   // Four numbers of 16 bits: each has variance 1/12, their sum 1/3.
   const auto sum = static_cast<float>((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
   return (sum * (1.0f / 65536.0f) - 2.0f) * 1.7320508f;
@@ -40,14 +41,22 @@ __global__ void fill(T* memory, Extent extent, Distribution distribution, std::u
   }
 }
 
+__global__ void fill_bytes(std::uint64_t* memory, std::int64_t words, std::uint64_t seed) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step)
+    memory[i] = hash(seed * 0xd1342543de82ef95ull + static_cast<std::uint64_t>(i));
+}
+
+constexpr int kThreads = 256;
+int blocks_for(std::int64_t work) { return static_cast<int>(std::min<std::int64_t>((work + kThreads - 1) / kThreads, 132 * 32)); }
+
 }  // namespace
 
 void fill_random(void* memory, DataType type, const Extent& extent, Distribution distribution, std::uint64_t seed, cudaStream_t stream,
                  float scale) {
   const std::int64_t total = extent.vectors * extent.length * extent.batch;
   if (total <= 0) return;
-  constexpr int kThreads = 256;
-  const int blocks = static_cast<int>(std::min<std::int64_t>((total + kThreads - 1) / kThreads, 132 * 32));
+  const int blocks = blocks_for(total);
   switch (type) {
     case DataType::bf16:
       fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(memory), extent, distribution, seed, scale);
@@ -64,8 +73,17 @@ void fill_random(void* memory, DataType type, const Extent& extent, Distribution
     case DataType::e5m2:
       fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e5m2*>(memory), extent, distribution, seed, scale);
       break;
+    case DataType::int4:
+      throw DeviceFailure("int4 is no type of single elements: draw codes as bytes, and pack them");
   }
   check(cudaGetLastError(), "filling an operand with random numbers");
+}
+
+void fill_random_bytes(void* memory, std::size_t bytes, std::uint64_t seed, cudaStream_t stream) {
+  const auto words = static_cast<std::int64_t>(bytes / sizeof(std::uint64_t));
+  if (words == 0) return;
+  fill_bytes<<<blocks_for(words), kThreads, 0, stream>>>(static_cast<std::uint64_t*>(memory), words, seed);
+  check(cudaGetLastError(), "filling memory with random bytes");
 }
 
 }  // namespace sluice::bench

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "bench/sizing.hpp"
+#include "bench/stream.hpp"
 #include "bench/tuning.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/run.hpp"
@@ -27,6 +28,7 @@ struct Measurement::Product {
   RotatingOperands operands;
   std::unique_ptr<CublasLtMatmul> cublaslt;  // null without the library, or where it has no algorithm
   std::string no_cublaslt;                   // why
+  std::size_t weight_bytes = 0;              // of B as Sluice reads it
 
   int sets() const { return static_cast<int>(operands.sets.size()); }
 };
@@ -69,7 +71,7 @@ std::string Measurement::verify(const Product& product, const Plan& plan) {
   check(cudaMemsetAsync(set.d, kPoisonByte, product.operands.d_bytes, stream_), "poisoning an output");
   sluice_enqueue(product, plan)(0, stream_);
   check_.reset();
-  check_.against_reference(plan.problem, set.arguments(), nullptr, Exactness::bounded, kSamples);
+  check_.against_reference(with_dense_weights(plan.problem), set.dense_arguments(), nullptr, Exactness::bounded, kSamples);
   if (product.cublaslt)
     check_.against_result(set.d, product.operands.reference_d, product.shape.m, product.shape.n, 0x1p-7f,
                           0x1p-7f * std::sqrt(static_cast<float>(product.shape.k)));
@@ -110,6 +112,13 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
       product.cublaslt->enqueue(algorithm, product.operands.sets[static_cast<std::size_t>(set)], cublaslt_workspace_.data(), stream);
     });
 
+  // Behind the rivals, and in turn with them: clocks are the same for all.
+  const bool floor = has_w4(product.shape);
+  if (floor)
+    enqueues.push_back([&product](int set, cudaStream_t stream) {
+      stream_through(product.operands.sets[static_cast<std::size_t>(set)].b, product.weight_bytes, stream);
+    });
+
   std::vector<double> estimates;
   for (const Enqueue& enqueue : enqueues) estimates.push_back(estimate_us(enqueue, product.sets(), stream_));
   const int launches = launches_for(*std::min_element(estimates.begin(), estimates.end()), product.sets(), kGraphUs);
@@ -120,6 +129,7 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
   const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(0.6 * options_.seconds_per_shape, round_us);
   const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_);
   result.sluice = timings.front();
+  if (floor) result.stream = timings.back();
   for (std::size_t i = 0; i < rivals.size(); ++i)
     result.rivals.push_back({rivals[i].name, product.cublaslt->describe(rivals[i].algorithm), timings[i + 1]});
   if (!product.cublaslt)
@@ -186,11 +196,12 @@ ShapeResult Measurement::measure(const Shape& shape, const GemmProblem& problem)
   result.scheduler = to_string(plan->scheduler.kind);
   result.predicted = plan->predicted;
 
-  Product product{.shape = shape, .operands = arena_.operands(shape)};
+  Product product{
+      .shape = shape, .operands = arena_.operands(shape), .weight_bytes = static_cast<std::size_t>(matrix_bytes_b(plan->problem))};
   result.rotating_sets = product.sets();
   if (cublaslt_) {
     try {
-      product.cublaslt = std::make_unique<CublasLtMatmul>(cublaslt_, plan->problem);
+      product.cublaslt = std::make_unique<CublasLtMatmul>(cublaslt_, with_dense_weights(plan->problem));
       compute_reference(product);
     } catch (const NoAlgorithm& none) {
       product.cublaslt.reset();

@@ -13,12 +13,19 @@ namespace sluice::bench {
 
 struct OperandSet {
   const void* a = nullptr;         // m x k, row-major
-  const void* b = nullptr;         // n x k, row-major: B transposed
+  const void* b = nullptr;         // n x k, row-major: B transposed; or packed weights of 4 bits
   void* d = nullptr;               // m x n, row-major
   const float* scale_a = nullptr;  // null without scales
   const float* scale_b = nullptr;
+  const void* dense_b = nullptr;  // what packed weights are, n x k in bf16. Null: b is dense
 
   GemmArguments arguments() const { return {.a = a, .b = b, .d = d, .scale_a = scale_a, .scale_b = scale_b}; }
+  // Those of with_dense_weights().
+  GemmArguments dense_arguments() const {
+    GemmArguments dense = arguments();
+    if (dense_b != nullptr) dense.b = dense_b;
+    return dense;
+  }
 };
 
 struct RotatingOperands {
@@ -28,7 +35,7 @@ struct RotatingOperands {
 };
 
 // One allocation for the inputs of all shapes, filled with random numbers once for each type, one for their scales and one for the
-// outputs.
+// outputs. Weights of 4 bits are made anew for each shape, since how they are packed depends on it.
 class OperandArena {
  public:
   OperandArena(const std::vector<Shape>& shapes, std::size_t l2_bytes, cudaStream_t stream);
@@ -36,6 +43,7 @@ class OperandArena {
 
  private:
   void fill_inputs(DataType type);
+  void fill_w4(const Shape& shape, int sets);
 
   cudaStream_t stream_;
   std::size_t l2_bytes_;
@@ -43,6 +51,7 @@ class OperandArena {
   DeviceBuffer inputs_;
   std::optional<DataType> filled_;  // what the inputs are now
   DeviceBuffer scales_;
+  DeviceBuffer codes_, dense_;  // of weights of 4 bits: before they are packed, and what they are
   DeviceBuffer outputs_;
 };
 

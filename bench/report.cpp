@@ -81,6 +81,9 @@ struct Group {
   std::vector<const ShapeResult*> results;
 };
 
+// With weights of 4 bits each M is a class of its own: what bounds them changes from one to the next.
+std::string row_class(const Shape& shape) { return has_w4(shape) ? fmt::format("m={}", shape.m) : std::string(m_class(shape.m)); }
+
 // Each suite, and within it each class of M if there is more than one.
 std::vector<Group> groups(const BenchReport& report) {
   std::vector<Group> all;
@@ -90,14 +93,19 @@ std::vector<Group> groups(const BenchReport& report) {
       if (belongs(result)) group.results.push_back(&result);
     if (!group.results.empty()) all.push_back(std::move(group));
   };
-  std::vector<std::string> suites;
-  for (const ShapeResult& result : report.results)
-    if (std::find(suites.begin(), suites.end(), result.shape.suite) == suites.end()) suites.push_back(result.shape.suite);
+  std::vector<std::string> suites, classes = m_classes();
+  const auto add_new = [](std::vector<std::string>& names, const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const ShapeResult& result : report.results) {
+    add_new(suites, result.shape.suite);
+    add_new(classes, row_class(result.shape));
+  }
   for (const std::string& suite : suites) {
     add(suite, [&](const ShapeResult& r) { return r.shape.suite == suite; });
     const std::size_t whole = all.back().results.size();
-    for (const std::string& rows : m_classes()) {
-      add(suite + " " + rows, [&](const ShapeResult& r) { return r.shape.suite == suite && m_class(r.shape.m) == rows; });
+    for (const std::string& rows : classes) {
+      add(suite + " " + rows, [&](const ShapeResult& r) { return r.shape.suite == suite && row_class(r.shape) == rows; });
       if (all.back().results.size() == whole && all.back().name != suite) all.pop_back();
     }
   }
@@ -130,7 +138,9 @@ Summary summarise(const Group& group, const std::function<double(const ShapeResu
   return summary;
 }
 
-// What each group is judged by: the ratio to each rival, or how near the planner's choice comes to the best kernel.
+double floor_ratio(const ShapeResult& result) { return result.sluice.us > 0 ? floor_us(result) / result.sluice.us : 0; }
+
+// What each group is judged by: the ratio to each rival and to the floor, or how near the planner's choice comes to the best kernel.
 struct Measure {
   std::string name;
   std::function<double(const ShapeResult&)> value;
@@ -149,6 +159,7 @@ std::vector<Measure> measures(const BenchReport& report) {
                        if (timed.name == rival) return ratio(r, timed);
                      return 0.0;
                    }});
+  if (report.floor) all.push_back({"floor / Sluice", floor_ratio});
   return all;
 }
 
@@ -230,8 +241,13 @@ Json result_json(const ShapeResult& result, bool planner) {
                {"sluice", to_json(result.sluice, shape)},
                {"rivals", Json::object()}};
   if (!result.wrong.empty()) json["wrong"] = result.wrong;
+  if (floor_us(result) > 0)
+    json["floor"] = {{"us", floor_us(result)},
+                     {"ratio", floor_ratio(result)},
+                     {"stream_us", result.stream.us},
+                     {"stream_relative_spread", result.stream.spread}};
   for (const RivalTiming& rival : result.rivals) {
-    Json one = to_json(rival.timing, shape);
+    Json one = to_json(rival.timing, with_dense_weights(shape));
     one["detail"] = rival.detail;
     one["ratio"] = ratio(result, rival);
     json["rivals"][rival.name] = one;
@@ -263,6 +279,11 @@ double ratio(const ShapeResult& result, const RivalTiming& rival) {
   return result.sluice.us > 0 && rival.timing.us > 0 ? rival.timing.us / result.sluice.us : 0;
 }
 
+double floor_us(const ShapeResult& result) {
+  constexpr double kFlopsPerUs = 800e6;  // of dense bf16 on an H200, a round number below the 869 TFLOP/s of the best products
+  return result.stream.us > 0 ? std::max(result.stream.us, flops(result.shape) / kFlopsPerUs) : 0;
+}
+
 double planner_loss(const ShapeResult& result) {
   if (result.kernels.empty() || result.sluice.us <= 0 || !result.kernels.front().wrong.empty()) return -1;
   return result.sluice.us / result.kernels.front().timing.us - 1;
@@ -288,7 +309,9 @@ std::string table_header(const BenchReport& report) {
   std::string line = fmt::format("{:<8} {:<19} {:>10} {:>9}  {:<{}}", "suite", "m x n x k", "Sluice us", "rate", "kernel", kKernelWidth);
   if (report.planner) return line + fmt::format(" {:>9} {:>6}  {:<{}}\n", "best us", "loss", "best kernel", kKernelWidth);
   for (const std::string& rival : report.rivals) line += fmt::format(" {:>13} {:>6}", rival, "ratio");
-  return line + fmt::format(" {:>8}\n", "model");
+  line += fmt::format(" {:>8}", "model");
+  if (report.floor) line += fmt::format(" {:>9} {:>6}", "floor us", "ratio");
+  return line + '\n';
 }
 
 std::string table_row(const ShapeResult& result, bool planner) {
@@ -304,6 +327,7 @@ std::string table_row(const ShapeResult& result, bool planner) {
       line += rival.timing.us > 0 ? fmt::format(" {:>13.2f} {:>6.3f}", rival.timing.us, ratio(result, rival))
                                   : fmt::format(" {:>13} {:>6}", "-", "-");
     if (result.sluice.us > 0) line += fmt::format(" {:>7.2f}x", result.predicted.total_us / result.sluice.us);
+    if (floor_us(result) > 0) line += fmt::format(" {:>9.2f} {:>6.3f}", floor_us(result), floor_ratio(result));
   }
   line += '\n';
   if (!planner && !result.rivals.empty() && result.rivals.front().timing.us <= 0 && result.wrong.empty())
@@ -339,7 +363,7 @@ std::string table_footer(const BenchReport& report) {
 std::string to_json(const BenchReport& report) {
   Json json = {{"environment", to_json(report.environment)},
                {"rivals", report.rivals},
-               {"ratio", "rival's time over Sluice's: above 1, Sluice is faster"},
+               {"ratio", "rival's (or floor's) time over Sluice's: above 1, Sluice is faster"},
                {"summary", summary_json(report)},
                {"results", Json::array()}};
   if (report.planner) {

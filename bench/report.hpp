@@ -38,6 +38,7 @@ struct ShapeResult {
   std::string scheduler;
   PredictedTime predicted;
   Timing sluice;
+  Timing stream;  // of weights of 4 bits: a plain launch that does nothing but read as many bytes as they are packed
   std::vector<RivalTiming> rivals;
   std::vector<KernelTiming> kernels;  // fastest first
   std::string wrong;                  // why Sluice's result is wrong, or why there is none; empty: it is right
@@ -59,11 +60,15 @@ struct BenchReport {
   Environment environment;
   std::vector<std::string> rivals;
   bool planner = false;
+  bool floor = false;  // some shapes have one
   std::vector<ShapeResult> results;
 };
 
 // Rival's time over Sluice's: above 1, Sluice is faster.
 double ratio(const ShapeResult& result, const RivalTiming& rival);
+// What no kernel can be much faster than, where weights have 4 bits: reading them, or the multiplications at 800 TFLOP/s if those take
+// longer. 0 where it was not timed.
+double floor_us(const ShapeResult& result);
 // Of the planner's choice in planner mode: its time over the best kernel's, less 1. Negative if the choice was not timed.
 double planner_loss(const ShapeResult& result);
 

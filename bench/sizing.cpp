@@ -22,7 +22,12 @@ GemmProblem validated(const Shape& shape) {
 SetBytes::SetBytes(const Shape& shape) {
   const GemmProblem p = validated(shape);
   a = padded(p.m * p.lda, size_bytes(p.type_a));
-  b = padded(p.n * p.ldb, size_bytes(p.type_b));
+  b = has_w4(shape) ? padded(matrix_bytes_b(p), 1) : padded(p.n * p.ldb, size_bytes(p.type_b));
+  if (has_w4(shape)) {
+    dense_b = padded(p.n * p.k, size_bytes(p.type_a));
+    codes = padded(p.n * p.k / 2, 1);
+    code_scales = padded(p.n * w4_groups(p.k), size_bytes(p.type_a));
+  }
   d = padded(p.m * p.n, size_bytes(p.type_d));
   scale_a = padded(p.batch_stride_scale_a, sizeof(float));  // as for a batch: from the first to where the next matrix's would begin
   scale_b = padded(p.batch_stride_scale_b, sizeof(float));
@@ -30,9 +35,10 @@ SetBytes::SetBytes(const Shape& shape) {
 
 int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t most_bytes) {
   const SetBytes bytes(shape);
-  const std::size_t set = bytes.all();
-  const std::size_t wanted = std::clamp<std::size_t>(3 * l2_bytes / set + 1, 2, kMostSets);
-  const std::size_t fitting = most_bytes > bytes.d ? (most_bytes - bytes.d) / set : 0;
+  const std::size_t set = bytes.all(), rotating = has_w4(shape) ? bytes.b : set;
+  const std::size_t wanted = std::clamp<std::size_t>(3 * l2_bytes / std::max<std::size_t>(rotating, 1) + 1, 2, kMostSets);
+  const std::size_t once = bytes.d + bytes.codes + bytes.code_scales;
+  const std::size_t fitting = most_bytes > once ? (most_bytes - once) / std::max<std::size_t>(set + bytes.dense_b, 1) : 0;
   return static_cast<int>(std::min(wanted, fitting));
 }
 

@@ -10,6 +10,8 @@ namespace sluice::bench {
 // Of one set of operands, each padded to a multiple of 1 KB.
 struct SetBytes {
   std::size_t a, b, d, scale_a, scale_b;
+  std::size_t dense_b = 0;                 // of weights of 4 bits: the same as the rival multiplies them
+  std::size_t codes = 0, code_scales = 0;  // of these before they are packed, once for all sets
   explicit SetBytes(const Shape& shape);
   std::size_t inputs() const { return a + b; }
   std::size_t scales() const { return scale_a + scale_b; }
@@ -17,7 +19,8 @@ struct SetBytes {
 };
 
 // How many sets make more than three times the L2 cache: two at least, 1024 at most, and no more than `most_bytes` of memory hold
-// beside one output to compare with. 0: not even one fits.
+// beside one output to compare with. 0: not even one fits. Packed weights of 4 bits make three times the cache by themselves, since
+// reading them alone is timed over the same sets.
 int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t most_bytes);
 
 // How many launches a graph of about `graph_us` holds: every set at least once, and never under two.

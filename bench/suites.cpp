@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sluice/w4.hpp"
+
 namespace sluice::bench {
 namespace {
 
@@ -62,6 +64,16 @@ std::vector<Shape> fp8() {
   std::vector<Shape> shapes;
   for (const Weights& weights : kWeights)
     for (const std::int64_t m : kRows) shapes.push_back({"fp8", m, weights.n, weights.k, DataType::e4m3});
+  return shapes;
+}
+
+// Those of Llama 3 8B and 70B, from one row, where memory alone counts, to as many as make the tensor cores count.
+std::vector<Shape> w4a16() {
+  constexpr Weights kWeights[] = {{4096, 4096}, {4096, 14336}, {8192, 8192}, {8192, 28672}, {10240, 8192}, {28672, 4096}, {57344, 8192}};
+  constexpr std::int64_t kRows[] = {1, 8, 16, 32, 64, 128, 256, 1024};
+  std::vector<Shape> shapes;
+  for (const Weights& weights : kWeights)
+    for (const std::int64_t m : kRows) shapes.push_back({"w4a16", m, weights.n, weights.k, DataType::int4});
   return shapes;
 }
 
@@ -157,7 +169,7 @@ Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& o
 }
 
 const std::vector<std::string>& suite_names() {
-  static const std::vector<std::string> names = {"square", "wave", "splitk", "llm", "all", "fp8", "random"};
+  static const std::vector<std::string> names = {"square", "wave", "splitk", "llm", "all", "fp8", "w4a16", "random"};
   return names;
 }
 
@@ -174,6 +186,7 @@ Result<std::vector<Shape>> find_one(const std::string& wanted, std::uint64_t see
   }
   if (wanted == "all") return all;
   if (wanted == "fp8") return fp8();
+  if (wanted == "w4a16") return w4a16();
   if (wanted == "random") return random_shapes(seed);
   std::error_code ignored;
   std::ifstream file;
@@ -218,6 +231,7 @@ std::int64_t scale_blocks(std::int64_t extent) { return round_up(extent, kScaleB
 
 GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
   GemmProblem p{.m = shape.m, .n = shape.n, .k = shape.k, .type_a = shape.type, .type_b = shape.type, .constant_b = options.constant_b};
+  if (has_w4(shape)) p.type_a = DataType::bf16;
   if (!is_fp8(shape.type)) return p;
   constexpr std::int64_t kRowBytes = 16, kAdjacentScales = 4;
   p.lda = p.ldb = round_up(shape.k, kRowBytes);
@@ -226,6 +240,20 @@ GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
   p.scaling_b = Scaling::per_block_128;
   p.ld_scale_b = round_up(scale_blocks(shape.k), kAdjacentScales);
   return p;
+}
+
+GemmProblem with_dense_weights(const GemmProblem& problem) {
+  if (problem.type_b != DataType::int4) return problem;
+  GemmProblem dense = problem;
+  dense.type_b = problem.type_a;
+  dense.ldb = problem.k;
+  dense.batch_stride_b = problem.n * problem.k;
+  return dense;
+}
+
+Shape with_dense_weights(Shape shape) {
+  if (has_w4(shape)) shape.type = DataType::bf16;
+  return shape;
 }
 
 std::string_view m_class(std::int64_t m) { return m_classes()[m <= 128 ? 0 : m < 2048 ? 1 : 2]; }
@@ -239,7 +267,9 @@ double flops(const Shape& s) { return 2.0 * static_cast<double>(s.m) * static_ca
 
 double bytes(const Shape& s) {
   const double m = static_cast<double>(s.m), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
-  const double inputs = (m * k + n * k) * size_bytes(s.type), output = 2.0 * m * n;
+  const double output = 2.0 * m * n;
+  if (has_w4(s)) return 2 * m * k + static_cast<double>(packed_w4_bytes(s.n, s.k, kBenchW4)) + output;
+  const double inputs = (m * k + n * k) * size_bytes(s.type);
   if (!is_fp8(s.type)) return inputs + output;
   return inputs + output + sizeof(float) * static_cast<double>((s.m + scale_blocks(s.n)) * scale_blocks(s.k));
 }

@@ -10,6 +10,7 @@
 #include "bench/bench.hpp"
 #include "sluice/error.hpp"
 #include "sluice/problem.hpp"
+#include "sluice/w4_format.hpp"
 
 namespace sluice::bench {
 
@@ -18,15 +19,20 @@ struct Shape {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  DataType type = DataType::bf16;  // of A and B: see problem_of()
+  DataType type = DataType::bf16;  // of A and B, or int4: of B, beside a bf16 A. See problem_of()
 
   bool operator==(const Shape&) const = default;
 };
 
+// Groups of 128 without zero points: what most models quantised to 4 bits have.
+inline constexpr W4Format kBenchW4 = {};
+constexpr std::int64_t w4_groups(std::int64_t k) { return (k + kBenchW4.group_size - 1) / kBenchW4.group_size; }
+inline bool has_w4(const Shape& shape) { return shape.type == DataType::int4; }
+
 std::string to_string(const Shape& shape);  // "4096x4096x4096"
 
-// "square", "wave", "splitk", "llm", those together ("all"); "fp8": the projections of a mixture-of-experts model in e4m3; and "random":
-// a hundred shapes drawn from a seed.
+// "square", "wave", "splitk", "llm", those together ("all"); "fp8": the projections of a mixture-of-experts model in e4m3; "w4a16":
+// layers of Llama 3 with weights of 4 bits; and "random": a hundred shapes drawn from a seed.
 const std::vector<std::string>& suite_names();
 
 // The shapes of the suites and files named, separated by commas. A shape that a suite names again is not there twice.
@@ -42,6 +48,11 @@ std::vector<Shape> filter_shapes(std::vector<Shape> shapes, const BenchOptions& 
 // What Sluice is asked for. FP8: A has a scale for each row and 128 of K, B for each 128 columns and 128 of K, as models quantised after
 // DeepSeek-V3 (arXiv 2412.19437) have them; they lie as cuBLASLt wants them (see cublaslt.hpp).
 GemmProblem problem_of(const Shape& shape, const BenchOptions& options);
+
+// The same product of weights that are not packed, of A's type: what a rival without weights of 4 bits is asked for, and what results are
+// checked against. Others are returned as they are. Of a validated problem, and such a one itself.
+GemmProblem with_dense_weights(const GemmProblem& problem);
+Shape with_dense_weights(Shape shape);
 
 // The class of M under which results are summed up: "m<=128", "128<m<2048" (512 in the llm suite), "m>=2048".
 std::string_view m_class(std::int64_t m);

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "bench/chain.hpp"
+#include "bench/floor.hpp"
 #include "bench/grouped.hpp"
 #include "bench/suites.hpp"
 #include "gpu.hpp"
@@ -22,7 +23,7 @@ struct BenchFlags {
 };
 
 const std::vector<std::string> kRivals = {"cublaslt", "cublaslt-best"};
-const std::vector<std::string> kTypes = {"bf16", "e4m3"};
+const std::vector<std::string> kTypes = {"bf16", "e4m3", "int4"};
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -34,6 +35,10 @@ Status check_options(const BenchOptions& options) {
   if (!options.grouped.empty()) {
     if (options.grouped == "all" || !bench::grouped_shapes(options.grouped).empty()) return Nothing{};
     return Error{ErrorCode::not_found, fmt::format("--grouped '{}' describes none of the grouped products; try all", options.grouped)};
+  }
+  if (!options.floor.empty()) {
+    if (const auto sizes = bench::floor_sizes(options.floor); !sizes) return Error{sizes.error().code, "--floor " + sizes.error().message};
+    return Nothing{};
   }
   if (Result<std::vector<bench::Shape>> shapes = bench::find_shapes(options.suite, options.seed); !shapes)
     return Error{shapes.error().code, "--suite " + shapes.error().message};
@@ -77,7 +82,7 @@ void add_bench_command(CLI::App& app, Session& session) {
       ->delimiter(',');
   command->add_option("--seed", options.seed, "Draws the shapes of the suite random")->capture_default_str();
   command->add_option("--type", flags->type,
-                      fmt::format("Of A and B: {} with block scales (default: the suite's, bf16 but for fp8)", fmt::join(kTypes, ", or ")));
+                      "Of A and B: bf16, e4m3 with block scales, or int4 for a packed B beside a bf16 A (default: the suite's)");
   command->add_option("--out", options.out, "A JSON file for every number");
   command->add_option("--m-min", options.m_min, "Only shapes with at least this many rows");
   command->add_option("--m-max", options.m_max, "Only shapes with at most this many rows");
@@ -98,6 +103,12 @@ void add_bench_command(CLI::App& app, Session& session) {
                                              "Instead of a suite products of groups of rows, with sizes on the device: all, or a text in "
                                              "their set, type or size (contiguous, unpadded, experts, masked, skewed, gradients)");
   grouped->excludes(chain);
+  CLI::Option* floor = command->add_option(
+      "--floor", options.floor,
+      "Instead of a suite memory alone: how long reading so many MB takes, numbers separated by commas, or all (1 to 1024)");
+  floor->excludes(chain)->excludes(grouped);
+  for (const char* flag : {"--suite", "--against", "--seed", "--type", "--shape", "--m-min", "--m-max", "--planner", "--constant-b"})
+    floor->excludes(command->get_option(flag));
   for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--constant-b"})
     grouped->excludes(command->get_option(flag));
   for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--planner", "--constant-b"})

@@ -21,7 +21,7 @@ std::optional<LayoutPair> parse_layout_pair(std::string_view text) {
 }
 
 std::optional<TypePair> parse_type_pair(std::string_view text) {
-  const std::size_t comma = text.find(',');
+  const std::size_t comma = text.find_first_of(",x");
   const std::optional<DataType> a = parse_data_type(text.substr(0, comma));
   const std::optional<DataType> b = comma == std::string_view::npos ? a : parse_data_type(text.substr(comma + 1));
   if (!a || !b || a == DataType::fp32 || b == DataType::fp32) return std::nullopt;

@@ -221,9 +221,9 @@ Outcome multiply_files(const GemmFlags& flags, const Session& session) {
 void add_file_options(CLI::App& command, GemmFlags& flags) {
   GemmFiles& files = flags.files;
   command.add_option("A", files.a, "A, [m, k] or [batch, m, k], in bf16, float16, float32, float64, or FP8 as uint8");
-  command.add_option("B", files.b, "B, [k, n] or [batch, k, n]; of groups [groups, k, n]");
+  command.add_option("B", files.b, "B, [k, n] or [batch, k, n]; of groups [groups, k, n]; of 4 bits what `sluice pack` wrote");
   command.add_option("--m", files.m, "Without files: rows of a random A");
-  command.add_option("--n", files.n, "Without files: columns of a random B");
+  command.add_option("--n", files.n, "Columns of B: without files of a random one, and of packed weights");
   command.add_option("--k", files.k, "Without files: columns of a random A, rows of a random B");
   command.add_option("--data-seed", files.data_seed, "Without files: draws the numbers (default: 0)");
   command
@@ -250,6 +250,7 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
                     " (default: as the file of scales says, or none). Without such a file, scales are found from A's numbers");
   command.add_option("--scale-a", files.scales_a.path, "FP8: the scales of A, [], [m], [m, k/128] or [m/128, k/128], in float32");
   command.add_option("--scale-b", files.scales_b.path, "FP8: the scales of B, [], [n], [n, k/128] or [n/128, k/128]");
+  add_w4_flags(command, files.w4, "128, or as the file says");
   add_epilogue_flags(command, files.epilogue);
 }
 

@@ -8,6 +8,7 @@
 #include "choices.hpp"
 #include "npy.hpp"
 #include "operands.hpp"
+#include "w4_operand.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -26,7 +27,21 @@ std::string extents(const Matrices& x) {
 
 struct Operands {
   Matrices a, b;
+  W4Format w4;  // of packed weights: b's data are those, and its extents what they stand for
 };
+
+// Packed weights take the user's word: their bytes could be anything.
+bool wants_w4(const GemmFiles& files) {
+  const std::optional<TypePair> types = parse_type_pair(files.type);
+  return types && types->b == DataType::int4;
+}
+
+Matrices as_matrices(W4Operand& operand, std::int64_t batch, std::int64_t k, std::int64_t n) {
+  Matrices b{.type = NpyType::bytes, .batched = batch > 0, .batch = std::max<std::int64_t>(batch, 1), .rows = k, .columns = n};
+  b.layout = Layout::column_major;
+  b.data = std::move(operand.packed);
+  return b;
+}
 
 Result<Operands> random_operands(const GemmFiles& files, const Groups& groups) {
   const bool ragged = groups.grouping == Grouping::ragged, along_k = groups.grouping == Grouping::along_k;
@@ -41,20 +56,50 @@ Result<Operands> random_operands(const GemmFiles& files, const Groups& groups) {
   if (static_cast<double>(std::max(m, files.n)) * static_cast<double>(k) * matrices > kMostElements)
     return mismatch("--m, --n and --k make operands of more than 1e10 random numbers; pass smaller ones");
   const Layout layout_a = along_k ? Layout::column_major : Layout::row_major, layout_b = along_k ? Layout::row_major : Layout::column_major;
-  return Operands{random_matrices(ragged || along_k ? 0 : groups.count, m, k, layout_a, 2 * files.data_seed),
-                  random_matrices(along_k ? 0 : groups.count, k, files.n, layout_b, 2 * files.data_seed + 1)};
+  Operands operands;
+  operands.a = random_matrices(ragged || along_k ? 0 : groups.count, m, k, layout_a, 2 * files.data_seed);
+  const std::int64_t batch = along_k ? 0 : groups.count;
+  const std::uint64_t seed = 2 * files.data_seed + 1;
+  if (!wants_w4(files)) {
+    operands.b = random_matrices(batch, k, files.n, layout_b, seed);
+    return operands;
+  }
+  const DataType type = parse_type_pair(files.type)->a;
+  Result<W4Operand> w4 = random_w4(std::max<std::int64_t>(batch, 1), files.n, k, type, files.w4, seed);
+  if (!w4) return w4.error();
+  operands.w4 = w4->format;
+  operands.b = as_matrices(*w4, batch, k, files.n);
+  return operands;
+}
+
+// A from a file, and B from one of `sluice pack`.
+Result<Operands> read_w4_operands(const GemmFiles& files, const Groups& groups) {
+  if (files.m != 0 || files.k != 0) return mismatch("--m and --k are for random operands; leave them out, A's file says");
+  if (files.b_is_transposed) return mismatch("--transpose-b is for plain matrices; packed weights lie in one way: leave it out");
+  if (groups.grouping != Grouping::none)
+    return mismatch("a file of packed weights holds one matrix, and groups need one each; multiply them one by one");
+  Operands operands;
+  Result<Matrices> a = read_matrices(files.a, files.a_is_transposed, files.bf16_as_uint16);
+  if (!a) return a.error();
+  Result<W4Operand> w4 = read_packed_w4(files.b, files.n, a->columns, files.w4);
+  if (!w4) return w4.error();
+  operands.w4 = w4->format;
+  operands.b = as_matrices(*w4, 0, a->columns, files.n);
+  operands.a = std::move(*a);
+  return operands;
 }
 
 Result<Operands> read_operands(const GemmFiles& files, const Groups& groups) {
   if (files.a.empty()) return random_operands(files, groups);
   if (files.b.empty()) return mismatch(fmt::format("{} has nothing to be multiplied with; pass B's file behind it", files.a));
+  if (wants_w4(files)) return read_w4_operands(files, groups);
   if (files.m != 0 || files.n != 0 || files.k != 0)
     return mismatch("--m, --n and --k are for random operands; leave them out, the files say");
   Result<Matrices> a = read_matrices(files.a, files.a_is_transposed, files.bf16_as_uint16);
   if (!a) return a.error();
   Result<Matrices> b = read_matrices(files.b, files.b_is_transposed, files.bf16_as_uint16);
   if (!b) return b.error();
-  return Operands{std::move(*a), std::move(*b)};
+  return Operands{std::move(*a), std::move(*b), {}};
 }
 
 // FP8 numbers are operands alone.
@@ -96,10 +141,13 @@ Result<TypePair> type_of_inputs(const GemmFiles& files, NpyType type_a, NpyType 
   if (Status s = choose_into(given, "--type", files.type, &parse_type_pair, kInputTypes); !s) return s.error();
   if (given && is_fp8(given->a) != is_fp8(given->b))
     return mismatch(fmt::format("--type {}: FP8 goes with FP8 alone; pass two of e4m3 and e5m2, or one type for both", files.type));
-  for (const auto& [path, type] : {std::pair{files.a, type_a}, {files.b, type_b}})
+  const bool w4 = given && given->b == DataType::int4;
+  for (const auto& [path, type] : {std::pair{files.a, type_a}, {files.b, w4 ? type_a : type_b}})
     if (type == NpyType::bytes && !(given && is_fp8(given->a)))
-      return mismatch(
-          fmt::format("{} holds bytes; if those are FP8 numbers, pass --type e4m3 or --type e5m2 (A's and B's: e4m3,e5m2)", path));
+      return mismatch(fmt::format(
+          "{} holds bytes; if those are FP8 numbers, pass --type e4m3 or --type e5m2 (A's and B's: e4m3,e5m2), if packed weights "
+          "of 4 bits behind A, --type bf16,int4",
+          path));
   if (given) return *given;
   const std::optional<DataType> a = multipliable(type_a), b = multipliable(type_b);
   if (a && b && *a != *b)
@@ -179,13 +227,31 @@ Status read_bias(const GemmFiles& files, GemmInputs& inputs) {
   return Nothing{};
 }
 
+Status refuse_scales(const GemmFiles& files, const char* way_out) {
+  for (const auto& [flag, wanted] : {std::pair{"a", &files.scales_a}, {"b", &files.scales_b}})
+    if (!wanted->path.empty() || (!wanted->scaling.empty() && wanted->scaling != "none"))
+      return mismatch(fmt::format("--{}-{} is for FP8 operands alone; {}", wanted->path.empty() ? "scaling" : "scale", flag, way_out));
+  return Nothing{};
+}
+
+Status take_w4_operands(const GemmFiles& files, Operands& operands, GemmInputs& inputs) {
+  if (Status s = refuse_scales(files, "weights of 4 bits bring theirs packed: leave it out"); !s) return s;
+  GemmProblem& p = inputs.problem;
+  make_row_major(operands.a);
+  p.w4 = operands.w4;
+  inputs.lines = {line_about("A", files.a, operands.a, p.type_a),
+                  fmt::format("{:<4} {}: {} int4, {}{}, packed", "B", files.b.empty() ? "random" : files.b, extents(operands.b),
+                              p.w4.group_size == 0 ? "whole columns" : fmt::format("groups of {}", p.w4.group_size),
+                              p.w4.zero_points ? " with zero points" : "")};
+  inputs.a = convert_and_warn(std::move(operands.a.data), operands.a.type, p.type_a, "A", inputs);
+  inputs.b = std::move(operands.b.data);
+  return Nothing{};
+}
+
 // A and B as the problem's types, and what of the problem follows from how they lie.
 Status take_16_bit_operands(const GemmFiles& files, Operands& operands, GemmInputs& inputs) {
   GemmProblem& p = inputs.problem;
-  for (const auto& [flag, wanted] : {std::pair{"a", &files.scales_a}, {"b", &files.scales_b}})
-    if (!wanted->path.empty() || (!wanted->scaling.empty() && wanted->scaling != "none"))
-      return mismatch(fmt::format("--{}-{} is for FP8 operands alone; pass --type e4m3, or use --alpha",
-                                  wanted->path.empty() ? "scaling" : "scale", flag));
+  if (Status s = refuse_scales(files, "pass --type e4m3, or use --alpha"); !s) return s;
   p.layout_a = operands.a.layout;
   p.layout_b = operands.b.layout;
   inputs.lines = {line_about("A", files.a, operands.a, p.type_a), line_about("B", files.b, operands.b, p.type_b)};
@@ -216,6 +282,13 @@ Status take_fp8_operands(const GemmFiles& files, const Operands& operands, GemmI
   return Nothing{};
 }
 
+Status take_operands(const GemmFiles& files, Operands& operands, GemmInputs& inputs) {
+  const GemmProblem& p = inputs.problem;
+  if (is_fp8(p.type_a)) return take_fp8_operands(files, operands, inputs);
+  if (p.type_b == DataType::int4) return take_w4_operands(files, operands, inputs);
+  return take_16_bit_operands(files, operands, inputs);
+}
+
 }  // namespace
 
 Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
@@ -224,11 +297,12 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
   Result<Operands> operands = read_operands(files, *groups);
   if (!operands) return operands.error();
   Matrices &a = operands->a, &b = operands->b;
+  const Result<TypePair> types = type_of_inputs(files, a.type, b.type);
+  if (!types) return types.error();
+  if (Status s = check_w4_flags(files.w4, types->b); !s) return s.error();
   if (Status s = check_inner(files, a, b); !s) return s.error();
   const Result<std::int64_t> batch = common_batch(files, *groups, a, b);
   if (!batch) return batch.error();
-  const Result<TypePair> types = type_of_inputs(files, a.type, b.type);
-  if (!types) return types.error();
 
   GemmInputs inputs;
   GemmProblem& p = inputs.problem;
@@ -253,8 +327,7 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
   inputs.shape_d = {p.m, p.n};
   if (p.grouping == Grouping::along_k || (p.grouping != Grouping::ragged && (a.batched || b.batched)))
     inputs.shape_d.insert(inputs.shape_d.begin(), p.batch);
-  if (Status s = is_fp8(p.type_a) ? take_fp8_operands(files, *operands, inputs) : take_16_bit_operands(files, *operands, inputs); !s)
-    return s.error();
+  if (Status s = take_operands(files, *operands, inputs); !s) return s.error();
   if (Status s = read_c(files, inputs); !s) return s.error();
   if (Status s = read_bias(files, inputs); !s) return s.error();
 

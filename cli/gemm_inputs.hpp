@@ -22,6 +22,7 @@ struct GemmFiles {
   bool bf16_as_uint16 = false;
   std::string type, out_type;  // empty: from the files
   WantedScales scales_a, scales_b;
+  W4Flags w4;
   WantedGroups groups;
   std::string bias_kind = "per_column";
   EpilogueFlags epilogue;

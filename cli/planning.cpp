@@ -120,6 +120,23 @@ void add_scaling_flags(CLI::App& command, std::string& scaling_a, std::string& s
   command.add_option("--scaling-b", scaling_b, "The same of B");
 }
 
+void add_w4_flags(CLI::App& command, W4Flags& flags, const char* more) {
+  command.add_option(
+      "--w4-group", flags.group_size,
+      fmt::format("Weights of 4 bits: elements of K that share a scale: 32, 64, 128, 0 for a whole column (default: {})", more));
+  command.add_flag("--w4-zeros", flags.zero_points, "Weights of 4 bits: each group has a zero point");
+}
+
+W4Format to_w4_format(const W4Flags& flags) {
+  return {.group_size = flags.group_size.value_or(W4Format{}.group_size), .zero_points = flags.zero_points};
+}
+
+Status check_w4_flags(const W4Flags& flags, DataType type_b) {
+  if (type_b == DataType::int4 || (!flags.group_size && !flags.zero_points)) return Nothing{};
+  return Error{ErrorCode::invalid_argument, fmt::format("{} is for weights of 4 bits; pass --type bf16,int4, or leave it out",
+                                                        flags.group_size ? "--w4-group" : "--w4-zeros")};
+}
+
 namespace {
 
 void add_scale_flags(CLI::App& command, ScaleFlags& flags) {
@@ -169,6 +186,7 @@ void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
   command.add_option("--alignment-d", flags.alignment_d, "Alignment of the pointers to C, D and bias in bytes")->capture_default_str();
   add_constant_flag(command, flags.constant);
   add_scale_flags(command, flags.scales);
+  add_w4_flags(command, flags.w4, "128");
   command.add_option("--bias", flags.bias, fmt::format("Bias: {}", kBiases))->capture_default_str();
   add_epilogue_flags(command, flags.epilogue);
 }
@@ -180,6 +198,8 @@ Result<GemmProblem> to_problem(const ProblemFlags& flags) {
   problem.type_a = types->a;
   problem.type_b = types->b;
   problem.type_d = usual_result_type(problem.type_a);
+  if (Status s = check_w4_flags(flags.w4, problem.type_b); !s) return s.error();
+  problem.w4 = to_w4_format(flags.w4);
   if (Status s = choose_into(problem.type_d, "--out-type", flags.out_type, &parse_data_type, kOutputTypes); !s) return s.error();
   const Result<LayoutPair> layouts = choose("--layout", flags.layout, &parse_layout_pair, kLayouts);
   if (!layouts) return layouts.error();

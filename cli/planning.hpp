@@ -45,6 +45,17 @@ struct ScaleFlags {
   std::int64_t ld_a = kPacked, ld_b = kPacked;
 };
 
+// Of weights of 4 bits.
+struct W4Flags {
+  std::optional<int> group_size;  // nothing: 128, or what a file says
+  bool zero_points = false;
+};
+// --w4-group and --w4-zeros, which `gemm` has as well.
+void add_w4_flags(CLI::App& command, W4Flags& flags, const char* more);
+W4Format to_w4_format(const W4Flags& flags);
+// Refuses the flags where B is of another type.
+Status check_w4_flags(const W4Flags& flags, DataType type_b);
+
 struct ProblemFlags {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   std::string type = "bf16", out_type, layout = "rc", bias = "none";
@@ -54,6 +65,7 @@ struct ProblemFlags {
   std::string grouping = "none";
   std::int64_t expected_rows = 0;
   ScaleFlags scales;
+  W4Flags w4;
   EpilogueFlags epilogue;
 };
 // --constant: "a", "b", "ab" or "none".

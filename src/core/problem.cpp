@@ -165,7 +165,7 @@ Status resolve_w4(GemmProblem& p) {
       return Error{ErrorCode::unsupported, std::string("alignment_") + name + "_bytes = " + text(value) +
                                                " with type_b = int4; both operands must start at multiples of 16 bytes: move it"};
   const std::int64_t bytes = w4_matrix_bytes(p.n, p.k, f);
-  if (p.ldb != kPacked && p.ldb != p.k)
+  if (p.ldb != kPacked && p.ldb != std::max<std::int64_t>(p.k, 1))
     return invalid("ldb = " + text(p.ldb) + " with type_b = int4; packed weights have no pitch: pass kPacked");
   p.ldb = std::max<std::int64_t>(p.k, 1);
   if (p.batch_stride_b == kPacked || p.batch <= 1) p.batch_stride_b = bytes;
@@ -274,6 +274,8 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
   const MatrixShape b{"b", b_rows ? p.k : p.n, b_rows ? p.n : p.k, ab, true};
   const MatrixShape c{"c", p.m, p.n, d, true};
   const MatrixShape out{"d", p.m, p.n, d, false};
+  // Without columns a row of A has no end to start behind.
+  if (w4(p) && p.k == 0 && p.lda == kPacked) p.lda = kMostAlignmentBytes / ab;
   const bool along_k = is_grouped_along_k(p);  // A and B are one matrix each, and only D and C are as many as there are groups
   if (Status s = resolve_strides(a, along_k ? 1 : row_matrices(p), p.lda, p.batch_stride_a); !s) return s.error();
   if (!w4(p))

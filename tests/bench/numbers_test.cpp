@@ -47,6 +47,20 @@ TEST(Sizing, Fp8TakesOneByteAndItsScales) {
   EXPECT_EQ(SetBytes({"", 128, 4096, 16, DataType::e4m3}).scale_b, 1024u) << "32 blocks, 4 scales apart, and padded";
 }
 
+TEST(Sizing, PackedWeightsMakeThreeTimesTheCacheByThemselves) {
+  const Shape shape{"", 1024, 4096, 4096, DataType::int4};
+  const SetBytes bytes(shape), of_bf16({"", 1024, 4096, 4096});
+  EXPECT_EQ(bytes.a, of_bf16.a);
+  EXPECT_EQ(bytes.b, 4096u * 4096 / 2 + 4096u * 32 * 2) << "codes and scales";
+  EXPECT_EQ(bytes.dense_b, of_bf16.b);
+  EXPECT_EQ(of_bf16.dense_b + of_bf16.codes + of_bf16.code_scales, 0u);
+  const int sets = rotating_set_count(shape, kL2, kMemory);
+  EXPECT_GT(static_cast<std::size_t>(sets) * bytes.b, 3 * kL2);
+  const std::size_t once = bytes.d + bytes.codes + bytes.code_scales;
+  EXPECT_EQ(rotating_set_count(shape, kL2, once + 2 * (bytes.all() + bytes.dense_b)), 2) << "the rival's weights take memory too";
+  EXPECT_GE(rotating_set_count({"", 16, 12, 64, DataType::int4}, kL2, kMemory), 1) << "refused later, with its reason";
+}
+
 TEST(Sizing, TwoSetsAtLeastAndAThousandAtMost) {
   EXPECT_EQ(rotating_set_count({"", 16384, 16384, 16384}, kL2, kMemory), 2);
   EXPECT_EQ(rotating_set_count({"", 1, 8, 8}, kL2, kMemory), 1024);

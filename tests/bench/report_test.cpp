@@ -75,6 +75,44 @@ TEST(Report, CountsTheBytesOfItsType) {
   EXPECT_NEAR(json["sluice"]["gb_per_s"].get<double>(), bytes(result.shape) / 10e-6 * 1e-9, 1e-9);
 }
 
+ShapeResult of_int4(std::int64_t m, double sluice_us, double stream_us) {
+  ShapeResult result = timed(m, sluice_us, 30);
+  result.shape.suite = "w4a16";
+  result.shape.type = DataType::int4;
+  result.stream = {.us = stream_us};
+  return result;
+}
+
+TEST(Report, WeightsOf4BitsHaveAFloor) {
+  const ShapeResult memory = of_int4(1, 10, 8), compute = of_int4(1024, 50, 8);
+  EXPECT_EQ(floor_us(memory), 8);
+  EXPECT_NEAR(floor_us(compute), 2.0 * 1024 * 4096 * 4096 / 800e6, 1e-9) << "800 TFLOP/s takes longer than reading";
+  EXPECT_EQ(floor_us(timed(1, 10, 12)), 0);
+  BenchReport report = report_of({memory, of_int4(8, 20, 8), compute});
+  report.floor = true;
+  const nlohmann::json json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["results"][0]["floor"]["us"], 8);
+  EXPECT_EQ(json["results"][0]["floor"]["ratio"], 0.8);
+  EXPECT_EQ(json["results"][0]["floor"]["stream_us"], 8);
+  // Of the rival's own bytes, which are not packed.
+  EXPECT_NEAR(json["results"][0]["rivals"]["cublaslt"]["gb_per_s"].get<double>(), bytes({"", 1, 4096, 4096}) / 30e-6 * 1e-9, 1e-9);
+  const std::string header = table_header(report), row = table_row(memory, false);
+  EXPECT_EQ(header.size(), row.size());
+  EXPECT_NE(row.find("8.00  0.800"), std::string::npos) << row;
+}
+
+TEST(Report, WeightsOf4BitsAreSummedUpForEachM) {
+  BenchReport report = report_of({of_int4(1, 10, 8), of_int4(8, 16, 8), of_int4(8, 32, 8)});
+  report.floor = true;
+  const nlohmann::json json = nlohmann::json::parse(to_json(report));
+  std::vector<std::string> seen;
+  for (const nlohmann::json& group : json["summary"])
+    if (group["measure"] == "floor / Sluice") seen.push_back(group["group"]);
+  EXPECT_EQ(seen, (std::vector<std::string>{"w4a16", "w4a16 m=1", "w4a16 m=8"}));
+  EXPECT_NEAR(json["summary"][5]["geometric_mean"].get<double>(), std::sqrt(0.5 * 0.25), 1e-12);
+  EXPECT_EQ(json["summary"][5]["minimum"], 0.25);
+}
+
 TEST(Report, CarriesWhatANumberBelongsTo) {
   BenchReport report = report_of({timed(64, 8, 8)});
   report.environment.before.sm_clock_mhz = 1980;

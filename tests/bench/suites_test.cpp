@@ -47,6 +47,15 @@ TEST(Suites, ThatOfFp8IsOfE4m3AndNoPartOfAll) {
   EXPECT_EQ(suite("wave,fp8").size(), 16u + 24u);
 }
 
+TEST(Suites, ThatOfW4a16HasWeightsOf4BitsAndIsNoPartOfAll) {
+  const std::vector<Shape> shapes = suite("w4a16");
+  EXPECT_EQ(shapes.size(), 8u * 7);
+  EXPECT_EQ(shapes.front(), (Shape{"w4a16", 1, 4096, 4096, DataType::int4}));
+  EXPECT_EQ(shapes.back(), (Shape{"w4a16", 1024, 57344, 8192, DataType::int4}));
+  for (const Shape& shape : shapes) EXPECT_TRUE(has_w4(shape));
+  for (const Shape& shape : suite("all")) EXPECT_FALSE(has_w4(shape));
+}
+
 TEST(Suites, NoShapeComesTwiceInOne) {
   std::vector<std::string> names;
   for (const Shape& shape : suite("all")) names.push_back(shape.suite + to_string(shape));
@@ -165,6 +174,19 @@ TEST(Problems, OfFp8HaveScalesWhereCublasLtLooksForThem) {
   }
 }
 
+TEST(Problems, OfInt4HaveBf16ActivationsAndTheRivalTheSameOnesUnpacked) {
+  const Result<GemmProblem> valid = validate(problem_of({"", 16, 4096, 7168, DataType::int4}, {}));
+  ASSERT_TRUE(valid.ok()) << valid.error().message;
+  EXPECT_EQ(valid->type_a, DataType::bf16);
+  EXPECT_EQ(valid->type_b, DataType::int4);
+  EXPECT_EQ(valid->w4, (W4Format{.group_size = 128, .zero_points = false}));
+  EXPECT_EQ(with_dense_weights(*valid), *validate({.m = 16, .n = 4096, .k = 7168})) << "nothing is left of the packing";
+  EXPECT_EQ(with_dense_weights(Shape{"s", 16, 4096, 7168, DataType::int4}), (Shape{"s", 16, 4096, 7168}));
+  const GemmProblem fp8 = *validate(problem_of({"", 64, 4096, 7168, DataType::e4m3}, {}));
+  EXPECT_EQ(with_dense_weights(fp8), fp8);
+  for (const Shape& shape : suite("w4a16")) EXPECT_TRUE(validate(problem_of(shape, {})).ok()) << to_string(shape);
+}
+
 TEST(Shapes, AreClassedByRowsAndByWhatBoundsThem) {
   EXPECT_EQ(m_class(1), "m<=128");
   EXPECT_EQ(m_class(128), "m<=128");
@@ -173,6 +195,7 @@ TEST(Shapes, AreClassedByRowsAndByWhatBoundsThem) {
   EXPECT_EQ(flops({"", 2, 3, 5}), 60);
   EXPECT_EQ(bytes({"", 2, 3, 5}), 2 * (10 + 15 + 6));
   EXPECT_EQ(bytes({"", 2, 130, 300, DataType::e4m3}), 2 * 300 + 130 * 300 + 2 * 2 * 130 + 4 * (2 * 3 + 2 * 3));
+  EXPECT_EQ(bytes({"", 2, 256, 512, DataType::int4}), 2 * 2 * 512 + 256 * 512 / 2 + 2 * 256 * 4 + 2 * 2 * 256) << "4 groups a column";
   EXPECT_TRUE(memory_bound({"", 64, 4096, 4096}));
   EXPECT_EQ(memory_bound({"", 128, 4096, 7168, DataType::e4m3}), memory_bound({"", 128, 4096, 7168})) << "half the bytes, twice the rate";
   EXPECT_FALSE(memory_bound({"", 2048, 4096, 4096}));

@@ -78,6 +78,70 @@ static void test_weights(void) {
   free(emulated_room);
 }
 
+/* Ones times code (c + k) % 16 less 8, by the CPU: the format travels from the structure to the plan. */
+static void test_product(void) {
+  enum { M = 2 };
+  static uint8_t codes[N * K / 2];
+  static float d[M * N];
+  static uint16_t scales[GROUPS * N];
+  static double a_room[M * K / 4 + 2]; /* 16-bit numbers, aligned to 16 bytes */
+  uint16_t* a = (uint16_t*)(void*)((char*)a_room + (16 - (uintptr_t)a_room % 16) % 16);
+  sluice_pack_w4_problem packing = make_pack_problem();
+  sluice_pack_w4_arguments pack_arguments;
+  sluice_problem problem;
+  sluice_device device;
+  sluice_arguments arguments;
+  sluice_plan* plan = NULL;
+  char* text = NULL;
+  void* room;
+  size_t bytes = 0;
+  int c, k, row;
+  packing.source = SLUICE_W4_PLAIN;
+  packing.type_scales = SLUICE_BF16;
+  for (c = 0; c < N; ++c)
+    for (k = 0; k < K; ++k) codes[(c * K + k) / 2] |= (uint8_t)((c + k) % 16 << (k % 2 * 4));
+  for (c = 0; c < GROUPS * N; ++c) scales[c] = bf16(c % GROUPS == 0 ? 1.0f : 0.5f);
+  for (k = 0; k < M * K; ++k) a[k] = bf16(1.0f);
+  CHECK(sluice_packed_w4_bytes(&packing, &bytes) == SLUICE_OK);
+  room = malloc(bytes + 256);
+  CHECK(sluice_pack_w4_arguments_init(&pack_arguments, sizeof pack_arguments) == SLUICE_OK);
+  pack_arguments.codes = codes;
+  pack_arguments.scales = scales;
+  pack_arguments.packed = (char*)room + (256 - (uintptr_t)room % 256);
+  CHECK(sluice_pack_w4_on_cpu(&packing, &pack_arguments, 1) == SLUICE_OK);
+
+  CHECK(sluice_device_init(&device, sizeof device) == SLUICE_OK);
+  CHECK(sluice_device_find("h200", &device) == SLUICE_OK);
+  CHECK(sluice_problem_init(&problem, sizeof problem) == SLUICE_OK);
+  CHECK(problem.w4_group_size == 128 && problem.w4_zero_points == 0);
+  problem.m = M;
+  problem.n = N;
+  problem.k = K;
+  problem.type_b = SLUICE_INT4;
+  problem.type_d = SLUICE_FP32;
+  problem.w4_group_size = 48;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "w4.group_size = 48");
+  problem.w4_group_size = GROUP;
+  problem.w4_zero_points = 1;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
+  CHECK(strstr(text, "\"zero_points\": true") != NULL && strstr(text, "\"group_size\": 32") != NULL);
+  sluice_string_free(text);
+  sluice_plan_destroy(plan);
+  problem.w4_zero_points = 0;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
+  arguments.a = a;
+  arguments.b = pack_arguments.packed;
+  arguments.d = d;
+  CHECK(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL) == SLUICE_OK);
+  /* Each group has every code twice: 2 * -8 is the sum of all less 8, times 1 and 0.5. */
+  for (row = 0; row < M; ++row)
+    for (c = 0; c < N; ++c) CHECK(d[row * N + c] == -16.0f - 8.0f);
+  sluice_plan_destroy(plan);
+  free(room);
+}
+
 static void test_refusals(void) {
   sluice_pack_w4_problem problem = make_pack_problem();
   sluice_pack_w4_arguments arguments;
@@ -108,6 +172,7 @@ static void test_refusals(void) {
 int main(void) {
   test_defaults();
   test_weights();
+  test_product();
   test_refusals();
   if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

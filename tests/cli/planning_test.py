@@ -33,7 +33,8 @@ class DevicesAndKernelsTest(SluiceTest):
             self.assertIn(f"_{tile}_c{kernel['cluster_m']}x{kernel['cluster_n']}", kernel["name"])
             self.assertIn(f"{kernel['type'].replace(',', 'x')}_{kernel['layout']}", kernel["name"])
             element_bytes = 1 if kernel["type"].startswith("e") else 2
-            operands = element_bytes * kernel["tile_k"] * (kernel["tile_m"] + kernel["tile_n"]) * kernel["stages"]
+            bytes_b = 0.5 if kernel["type"].endswith("int4") else element_bytes
+            operands = kernel["tile_k"] * (element_bytes * kernel["tile_m"] + bytes_b * kernel["tile_n"]) * kernel["stages"]
             self.assertGreaterEqual(kernel["stages"], 2)
             self.assertLess(operands, kernel["shared_memory_bytes"])
             self.assertLessEqual(kernel["shared_memory_bytes"], 232448)

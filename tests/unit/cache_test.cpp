@@ -81,6 +81,12 @@ TEST(PlanCache, EveryFieldCounts) {
   vary([](GemmProblem& p) { p.ld_scale_b = 4; });
   vary([](GemmProblem& p) { p.batch_stride_scale_a = 0; });
   vary([](GemmProblem& p) { p.batch_stride_scale_b = 0; });
+  base = {.m = 256, .n = 256, .k = 256, .batch = 2, .type_b = DataType::int4};
+  vary([](GemmProblem&) {});
+  vary([](GemmProblem& p) { p.w4.group_size = 64; });
+  vary([](GemmProblem& p) { p.w4.zero_points = true; });
+  vary([](GemmProblem& p) { p.w4 = {.group_size = 64, .zero_points = true}; });
+  vary([](GemmProblem& p) { p.batch_stride_b = 0; });
   for (const GemmProblem& p : problems) EXPECT_EQ(get(cache, p)->problem, *validate(p));
   EXPECT_EQ(cache.size(), problems.size());
   for (const GemmProblem& p : problems) EXPECT_EQ(get(cache, p)->problem, *validate(p));

@@ -42,6 +42,14 @@ Error fp8_error(Change change) {
 }
 
 template <class Change>
+Error w4_error(Change change) {
+  return plan_error([&](GemmProblem& p) {
+    p.type_b = DataType::int4;
+    change(p);
+  });
+}
+
+template <class Change>
 Error device_error(Change change) {
   DeviceSpec d = h200();
   change(d);
@@ -177,6 +185,15 @@ std::vector<Error> library_errors() {
       fp8_error([](GemmProblem& p) { p.scaling_a = Scaling::per_vector_128, p.ld_scale_a = 31; }),
       fp8_error([](GemmProblem& p) { p.scaling_b = Scaling::per_block_128, p.ld_scale_b = std::int64_t{1} << 31; }),
       fp8_error([](GemmProblem& p) { p.scaling_b = Scaling::per_vector, p.batch = 2, p.batch_stride_scale_b = -5; }),
+      w4_error([](GemmProblem& p) { p.type_a = DataType::fp32; }),
+      w4_error([](GemmProblem& p) { p.layout_b = Layout::row_major; }),
+      w4_error([](GemmProblem& p) { p.w4.group_size = 256; }),
+      w4_error([](GemmProblem& p) { p.k = 4100; }),
+      w4_error([](GemmProblem& p) { p.alignment_b_bytes = 8; }),
+      w4_error([](GemmProblem& p) { p.ldb = 4104; }),
+      w4_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_b = 1000; }),
+      w4_error([](GemmProblem& p) { p.scaling_b = Scaling::per_vector; }),
+      w4_error([](GemmProblem& p) { p.batch = 2, p.grouping = Grouping::along_k; }),
       plan_error([](GemmProblem& p) { p.k = std::int64_t{1} << 31; }),
       plan_error([=](GemmProblem& p) { p.m = p.k = most; }),
       plan_error([](GemmProblem& p) { p.lda = std::int64_t{1} << 40; }),
