@@ -213,7 +213,7 @@ void GemmHarness::run_and_check(const PlacedCase& placed, const GemmCase& c) {
   run(placed);
   GemmProblem problem = placed.plan.problem;
   GemmArguments arguments = placed.arguments;
-  if (placed.dequantised_b != nullptr) {
+  if (problem.type_b == DataType::int4) {
     problem = dequantised(problem);
     arguments.b = placed.dequantised_b;
   }

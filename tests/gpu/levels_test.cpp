@@ -81,7 +81,7 @@ TEST(Constants, InAChainOfProducts) {
     if (kernel.type_a != DataType::bf16 || kernel.layout_a != Layout::row_major || kernel.layout_b != Layout::column_major) continue;
     if (settings().small && kernel.tile_m > 64) continue;
     summary().begin(name(kernel) + ", a chain with a constant operand");
-    GemmProblem problem{.m = kRows, .n = kWidth, .k = kWidth, .epilogue = {.alpha = 0.03125f}};
+    GemmProblem problem{.m = kRows, .n = kWidth, .k = kWidth, .type_b = kernel.type_b, .epilogue = {.alpha = 0.03125f}};
     const PlanOptions options{.kernel_name = name(kernel), .keep_candidates = false};
     const Plan usual = plan(problem, settings().device, options).value();
     problem.constant_b = true;

@@ -19,6 +19,17 @@ void check(const Status& status) {
   if (!status) throw std::runtime_error(status.error().message);
 }
 
+// As the packing takes it.
+class PackedMatrix {
+ public:
+  explicit PackedMatrix(std::int64_t bytes) : room_(static_cast<std::size_t>(bytes) + kAlignment - 1) {}
+  std::byte* data() { return room_.data() + (kAlignment - reinterpret_cast<std::uintptr_t>(room_.data()) % kAlignment) % kAlignment; }
+
+ private:
+  static constexpr std::size_t kAlignment = 256;
+  std::vector<std::byte> room_;
+};
+
 std::int64_t matrices_b(const GemmProblem& p) { return p.batch_stride_b == 0 ? std::min<std::int64_t>(p.batch, 1) : p.batch; }
 
 }  // namespace
@@ -37,16 +48,17 @@ std::vector<std::byte> random_packed_weights(const GemmProblem& p, bool exact, s
   std::vector<float> scales(static_cast<std::size_t>(p.n * groups));
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t limit) { return static_cast<int>(random() % limit); };
+  PackedMatrix one(bytes);
   const PackW4Problem packing{.n = p.n, .k = p.k, .format = p.w4, .type = p.type_a, .type_scales = DataType::fp32};
   for (std::int64_t matrix = 0; matrix < matrices; ++matrix) {
     for (std::uint8_t& two : codes) two = static_cast<std::uint8_t>(random() >> 56);
     for (float& scale : scales)
       scale = exact ? static_cast<float>(1 + below(2)) : std::ldexp(static_cast<float>(4 + below(4)), below(3) - 6);
     for (std::uint8_t& zero : zeros) zero = static_cast<std::uint8_t>(below(17));
-    check(pack_w4_on_cpu(packing, {.codes = codes.data(),
-                                   .scales = scales.data(),
-                                   .zeros = p.w4.zero_points ? zeros.data() : nullptr,
-                                   .packed = packed.data() + matrix * p.batch_stride_b}));
+    check(pack_w4_on_cpu(
+        packing,
+        {.codes = codes.data(), .scales = scales.data(), .zeros = p.w4.zero_points ? zeros.data() : nullptr, .packed = one.data()}));
+    std::copy_n(one.data(), bytes, packed.data() + matrix * p.batch_stride_b);
   }
   return packed;
 }
@@ -60,8 +72,12 @@ GemmProblem dequantised(GemmProblem p) {
 
 std::vector<std::uint16_t> dequantised_weights(const GemmProblem& p, const std::vector<std::byte>& packed) {
   std::vector<std::uint16_t> weights(static_cast<std::size_t>(matrices_b(p) * p.n * p.k));
-  for (std::int64_t matrix = 0; matrix < matrices_b(p); ++matrix)
-    check(unpack_w4_on_cpu(p.n, p.k, p.w4, p.type_a, packed.data() + matrix * p.batch_stride_b, weights.data() + matrix * p.n * p.k));
+  const std::int64_t bytes = packed_w4_bytes(p.n, p.k, p.w4);
+  PackedMatrix one(bytes);
+  for (std::int64_t matrix = 0; matrix < matrices_b(p); ++matrix) {
+    std::copy_n(packed.data() + matrix * p.batch_stride_b, bytes, one.data());
+    check(unpack_w4_on_cpu(p.n, p.k, p.w4, p.type_a, one.data(), weights.data() + matrix * p.n * p.k));
+  }
   return weights;
 }
 
