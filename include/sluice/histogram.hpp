@@ -60,20 +60,20 @@ std::string describe(const HistogramProblem& problem);
 
 // Where a CTA counts.
 enum class HistogramCounters : std::uint8_t {
-  words,   // in words of shared memory, several copies of each where there is room
+  words,   // in words of shared memory; of bytes, which come fastest, with a copy of each for each lane
   fields,  // in words of shared memory of which several bins have a part each; what a part cannot hold goes to the result at once
   global,  // in the result itself, at L2
 };
 
 struct HistogramWay {
   HistogramCounters counters = HistogramCounters::words;
-  int field_bits = 32;  // of a bin in shared memory: 32; 16 or 8 for fields
-  int ranges = 1;       // so many CTAs look at the same samples, each counting a part of the bins; 1, 2, 4, ...
+  int field_bits = 32;  // of a bin in shared memory: 32; 8 for fields
+  int ranges = 1;       // words and fields: so many CTAs look at the same samples, each counting a part of the bins; 1, 2, 4, ...
   int copies = 1;       // words: of each counter; 1, 2, 4, ... 32
 
   bool operator==(const HistogramWay&) const = default;
 };
-std::string describe(const HistogramWay& way);  // "16-bit fields, 2 ranges"
+std::string describe(const HistogramWay& way);  // "8-bit fields, 2 ranges"
 
 struct HistogramCandidate {
   HistogramWay way;

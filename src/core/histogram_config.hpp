@@ -13,7 +13,7 @@ namespace sluice {
 struct HistogramConfig {
   HistogramSample sample = HistogramSample::int32;
   HistogramCounters counters = HistogramCounters::words;
-  int field_bits = 32;     // of fields: 16 or 8
+  int field_bits = 32;     // of fields: 8
   bool split = false;      // several CTAs look at the same samples
   bool common_bin = true;  // fields and global: each warp counts the bin that it meets most often in registers
 
@@ -21,17 +21,23 @@ struct HistogramConfig {
 };
 
 constexpr HistogramConfig histogram_config(HistogramSample sample, const HistogramWay& way) {
-  return {.sample = sample, .counters = way.counters, .field_bits = way.field_bits, .split = way.counters == HistogramCounters::fields};
+  // Fields have one kernel for any number of ranges. Words of one range have another: asking whose a bin is takes instructions.
+  return {.sample = sample,
+          .counters = way.counters,
+          .field_bits = way.field_bits,
+          .split = way.counters == HistogramCounters::fields || way.ranges > 1};
 }
 
-// All there are. Bytes have 256 bins at most, which words hold with copies for each lane.
+// All there are. Bytes have 256 bins at most, which words hold with copies for each lane. Fields of 16 bits are not here: words in twice as
+// many ranges take the same place and less time (65,536 bins: 296 us for 2^28 int32, fields 360; one H200, 22 November 2026). Nor are those
+// of 4 bits, which took 8260 us for 262,144 bins of skewed samples (those of 8 bits: 782).
 inline constexpr std::array kListedHistogramKernels = {
     histogram_config(HistogramSample::int32, {.counters = HistogramCounters::words}),
-    histogram_config(HistogramSample::int32, {.counters = HistogramCounters::fields, .field_bits = 16}),
+    histogram_config(HistogramSample::int32, {.counters = HistogramCounters::words, .ranges = 2}),
     histogram_config(HistogramSample::int32, {.counters = HistogramCounters::fields, .field_bits = 8}),
     histogram_config(HistogramSample::int32, {.counters = HistogramCounters::global}),
     histogram_config(HistogramSample::float32, {.counters = HistogramCounters::words}),
-    histogram_config(HistogramSample::float32, {.counters = HistogramCounters::fields, .field_bits = 16}),
+    histogram_config(HistogramSample::float32, {.counters = HistogramCounters::words, .ranges = 2}),
     histogram_config(HistogramSample::float32, {.counters = HistogramCounters::fields, .field_bits = 8}),
     histogram_config(HistogramSample::float32, {.counters = HistogramCounters::global}),
     histogram_config(HistogramSample::uint8, {.counters = HistogramCounters::words}),

@@ -13,24 +13,31 @@
 namespace sluice {
 namespace {
 
-// Clocks that an SM takes for the samples of a warp, 32 of them: additions to shared memory and the instructions around them.
-// GUESSES, TO BE MEASURED: from the count of instructions (5 a sample for words, 17 for fields; four a clock) and, for words, from what a
-// hand-written kernel of this kind reached (2^28 int32 in 242 us on 132 SMs: at most 6.7 clocks; H200, November 2026, anchors).
-constexpr double kClocksOfWords = 5.5;
-constexpr double kClocksOfBytes = 2.2;     // the same of 8-bit samples, a copy of each counter for each lane
-constexpr double kClocksOfFields = 7.0;    // one range
-constexpr double kClocksOfPart = 5.0;      // more ranges: fewer lanes add at a time
-constexpr double kClocksOfOverflow = 0.5;  // more, where fields of 8 bits are full all the time
+// Measured on one H200, 22 November 2026: microseconds for 2^24 and 2^28 int32 samples, drawn evenly, each way in turn in one process. The
+// slope between the two gives the clocks, and what is left the ending.
 
-// Additions a microsecond that L2 takes from everywhere, to addresses at random: 2^28 in 2657 us (uniform, 262,144 bins, H200, November
-// 2026, anchors). Skewed samples take up to ten times as long.
-constexpr double kScatteredPerUs = 101e3;
-// And to neighbouring addresses: 16,384 from each of 132 CTAs in 2.78 us (H200, November 2026, h200.md).
+// Clocks that an SM takes for the samples of a warp, 32 of them, that it looks at.
+constexpr double kClocksOfWords = 6.4;  // at most: memory hides it (2^28 into 256, 4096, 16,384 bins in 240, 241, 243 us)
+constexpr double kClocksOfSplitWords =
+    3.8;                                // several ranges, so that few lanes add: 65,536 bins, 2 ranges, 296 us; 262,144, 8 ranges, 1177
+constexpr double kClocksOfBytes = 1.7;  // 8-bit samples, 32 copies of each counter: 2^30 in 251 us
+// Fields of 8 bits, whatever the ranges: 262,144 bins in 2 of them 737 us, 1,048,576 bins in 8 of them 2980.
+constexpr double kClocksOfFields = 9.4;
+
+// Copies of each counter, for samples that are bytes: 32 took 251 us, 16 of them 298, 8 of them 417, one 431. For those of 32 bits, whose
+// reading takes as long as counting them, 2 to 32 copies took as long as one.
+constexpr int kCopiesForBytes = 32;
+
+// Additions a microsecond that L2 takes from everywhere: 100e3 where samples are drawn evenly (2^28 into 1,048,576 bins in 2684 us), 6.7e3
+// where bin b is met as often as 1/(b + 1) (40,050 us), and other ways hardly feel the difference. A plan knows nothing of the samples; the
+// geometric mean lets it lose least in the worse of both cases.
+constexpr double kScatteredPerUs = 26e3;
+// And to neighbouring addresses: 16,384 from each of 132 CTAs in 2.78 us (H200, November 2026, h200.md). The bins of a CTA lie `ranges`
+// apart in the result, so that a sector takes fewer additions at once, down to one; with that, endings come out within an eighth.
 constexpr double kGatheredPerUs = 778e3;
+constexpr int kWordsPerSector = 8;
 
-constexpr double kSharedBytesPerClk = 109;  // read, an SM (H200, November 2026, h200.md); GUESS: written as fast
-constexpr std::int64_t kBytesForCopies =
-    65536;  // GUESS, TO BE MEASURED: more copies save conflicts, and take longer to clear and to add up
+constexpr double kSharedBytesPerClk = 109;  // read, an SM (H200, November 2026, h200.md); taken for writing, too: 1.4 us for 128 KB both
 
 int groups_of(const HistogramProblem& p, const HistogramWay& way, const DeviceSpec& device) {
   const std::int64_t per_cta = std::int64_t{kHistogramThreads} * samples_per_vector(p.sample);
@@ -39,8 +46,9 @@ int groups_of(const HistogramProblem& p, const HistogramWay& way, const DeviceSp
 }
 
 double clocks_of(const HistogramProblem& p, const HistogramWay& way) {
-  if (way.counters == HistogramCounters::words) return p.sample == HistogramSample::uint8 ? kClocksOfBytes : kClocksOfWords;
-  return (way.ranges == 1 ? kClocksOfFields : kClocksOfPart) + (way.field_bits == 8 ? kClocksOfOverflow : 0);
+  if (way.counters == HistogramCounters::fields) return kClocksOfFields;
+  if (p.sample == HistogramSample::uint8) return kClocksOfBytes;
+  return way.ranges == 1 ? kClocksOfWords : kClocksOfSplitWords;
 }
 
 HistogramCandidate candidate(const HistogramProblem& p, const HistogramWay& way, const DeviceSpec& device) {
@@ -59,36 +67,25 @@ HistogramCandidate candidate(const HistogramProblem& p, const HistogramWay& way,
     c.counting_us = samples / groups / 32 * clocks_of(p, way) / clocks_per_us;
     const double shared = static_cast<double>(histogram_shared_bytes(way, counted_bins(p)));
     const double additions = static_cast<double>(counted_bins(p)) * groups * (p.count_type == CountType::int64 ? 2 : 1);
-    c.ending_us = 2 * shared / kSharedBytesPerClk / clocks_per_us + additions / kGatheredPerUs;
+    c.ending_us = 2 * shared / kSharedBytesPerClk / clocks_per_us + additions * std::min(way.ranges, kWordsPerSector) / kGatheredPerUs;
   }
   c.total_us = (p.accumulate ? 1 : 2) * device.launch_us + std::max(c.memory_us, c.counting_us) + c.ending_us;
   return c;
 }
 
-// Of fields, the fewest ranges that fit: each more makes more CTAs look at each sample.
-HistogramWay fields(const HistogramProblem& p, int bits, const DeviceSpec& device) {
-  HistogramWay way{.counters = HistogramCounters::fields, .field_bits = bits};
+// The fewest ranges that fit: each more makes more CTAs look at each sample.
+HistogramWay split(HistogramWay way, const HistogramProblem& p, const DeviceSpec& device) {
   while (histogram_shared_bytes(way, counted_bins(p)) > device.shared_memory_per_cta_bytes && 2 * way.ranges <= p.bins) way.ranges *= 2;
   return way;
 }
 
-HistogramWay words(const HistogramProblem& p) {
-  HistogramWay way{.counters = HistogramCounters::words};
-  while (way.copies < 32) {
-    way.copies *= 2;
-    if (histogram_shared_bytes(way, counted_bins(p)) <= kBytesForCopies + 4 * way.copies) continue;
-    way.copies /= 2;
-    break;
-  }
-  return way;
-}
-
 std::vector<HistogramCandidate> all_candidates(const HistogramProblem& p, const DeviceSpec& device) {
-  std::vector<HistogramCandidate> all = {candidate(p, words(p), device)};
-  if (p.sample != HistogramSample::uint8) {
-    for (const int bits : {16, 8}) all.push_back(candidate(p, fields(p, bits, device), device));
-    all.push_back(candidate(p, {.counters = HistogramCounters::global}, device));
-  }
+  if (p.sample == HistogramSample::uint8) return {candidate(p, {.counters = HistogramCounters::words, .copies = kCopiesForBytes}, device)};
+  std::vector<HistogramCandidate> all;
+  for (const HistogramWay& way :
+       {HistogramWay{.counters = HistogramCounters::words}, HistogramWay{.counters = HistogramCounters::fields, .field_bits = 8},
+        HistogramWay{.counters = HistogramCounters::global}})
+    all.push_back(candidate(p, way.counters == HistogramCounters::global ? way : split(way, p, device), device));
   std::stable_sort(all.begin(), all.end(), [](const HistogramCandidate& a, const HistogramCandidate& b) {
     return a.refused.empty() != b.refused.empty() ? a.refused.empty() : a.total_us < b.total_us;
   });
@@ -116,12 +113,14 @@ std::string reason(const HistogramPlan& plan) {
   const HistogramCandidate& c = plan.candidates.front();
   switch (plan.way.counters) {
     case HistogramCounters::words:
+      if (plan.way.ranges > 1)
+        return "words of all bins do not fit into a CTA's shared memory; CTAs that see the same samples share them, and equal samples of "
+               "a warp cost as much as one";
       return "the bins fit into a CTA's shared memory as words, where equal samples of a warp cost as much as one";
     case HistogramCounters::fields:
-      return std::string("words of all bins do not fit into a CTA's shared memory; ") +
-             (plan.way.ranges == 1 ? "parts of words do"
-                                   : "parts of words do where each CTA counts some of the bins, and sees all samples of its group") +
-             (c.counting_us > c.memory_us ? "; additions bind" : "; memory binds");
+      return std::string("words of all bins would need more CTAs to look at the same samples; ") +
+             (plan.way.ranges == 1 ? "parts of words fit into one CTA's shared memory" : "of parts of words, fewer CTAs hold all bins") +
+             (c.counting_us > c.memory_us ? "; counting binds" : "; memory binds");
     case HistogramCounters::global:
       break;
   }

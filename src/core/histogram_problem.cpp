@@ -96,7 +96,7 @@ Result<HistogramProblem> check_plan(const HistogramPlan& plan, int shared_memory
   const HistogramWay& way = plan.way;
   bool listed = false;
   for (const HistogramConfig& config : kListedHistogramKernels) listed = listed || config == histogram_config(valid->sample, way);
-  const bool splits = way.counters == HistogramCounters::fields, copies = way.counters == HistogramCounters::words;
+  const bool splits = way.counters != HistogramCounters::global, copies = way.counters == HistogramCounters::words;
   if (!listed || !is_power_of_two(way.ranges) || !is_power_of_two(way.copies) || way.copies > 32 || (!splits && way.ranges != 1) ||
       (!copies && way.copies != 1) || way.ranges > static_cast<int>(kLeastBins) * 64 || way.ranges > valid->bins)
     return Error{ErrorCode::unsupported, "the plan's way, " + describe(way) + ", is none that " + to_string(valid->sample) +
@@ -105,7 +105,7 @@ Result<HistogramProblem> check_plan(const HistogramPlan& plan, int shared_memory
   if (bytes > shared_memory_per_cta_bytes)
     return Error{ErrorCode::too_large, "the plan's counters (" + describe(way) + ") take " + text(bytes) +
                                            " bytes of shared memory, and a CTA has " + text(shared_memory_per_cta_bytes) +
-                                           "; plan with more ranges or smaller fields"};
+                                           "; plan with more ranges, or fields"};
   if (plan.groups < 1 || plan.groups > (1 << 20) / way.ranges)
     return invalid("the plan has " + text(plan.groups) + " groups of CTAs; pass from 1 to 2^20 / ranges");
   // Words have 32 bits, each CTA its own.

@@ -13,7 +13,7 @@ KNOWS = {
     "launch": {"kernel", "arch", "scheduler", "core"},
     "api": {"core"},
 }
-ONLY_PUBLIC = ("cli", "bench", "python")  # these know include/ and themselves
+ONLY_PUBLIC = ("cli", "bench", "examples", "python")  # these know include/ and themselves
 SOURCES = (".hpp", ".cpp", ".h", ".c", ".cuh", ".cu", ".def")
 
 

@@ -108,15 +108,52 @@ TEST(HistogramPlan, BinsDecideTheWay) {
   const DeviceSpec device = *find_device("h200");
   const auto way = [&](std::int64_t n, std::int64_t bins) { return plan_histogram({.n = n, .bins = bins}, device)->way; };
   constexpr std::int64_t kMany = 1 << 28;
-  EXPECT_EQ(describe(way(kMany, 256)), "words, 32 copies");
-  EXPECT_EQ(describe(way(kMany, 4096)), "words, 4 copies");
+  EXPECT_EQ(describe(way(kMany, 256)), "words");
+  EXPECT_EQ(describe(way(kMany, 4096)), "words");
   EXPECT_EQ(describe(way(kMany, 16384)), "words");
   EXPECT_EQ(describe(way(kMany, 57000)), "words");
-  EXPECT_EQ(describe(way(kMany, 65536)), "16-bit fields");
+  EXPECT_EQ(describe(way(kMany, 58111)), "words");
+  EXPECT_EQ(describe(way(kMany, 58112)), "words, 2 ranges");
+  EXPECT_EQ(describe(way(kMany, 65536)), "words, 2 ranges");
+  EXPECT_EQ(describe(way(kMany, 116222)), "words, 2 ranges");
+  EXPECT_EQ(describe(way(kMany, 116223)), "8-bit fields");
   EXPECT_EQ(describe(way(kMany, 200000)), "8-bit fields");
   EXPECT_EQ(describe(way(kMany, 262144)), "8-bit fields, 2 ranges");
+  EXPECT_EQ(describe(way(kMany, 1048576)), "8-bit fields, 8 ranges") << "global atomics are 10% faster evenly, 13 times slower skewed";
+  EXPECT_EQ(describe(way(1 << 24, 262144)), "8-bit fields, 2 ranges");
   EXPECT_EQ(describe(way(1000, 1048576)), "global atomics");
-  EXPECT_EQ(plan_histogram({.n = kMany, .bins = 300, .sample = HistogramSample::uint8}, device)->way.counters, HistogramCounters::words);
+  EXPECT_EQ(describe(plan_histogram({.n = kMany, .bins = 300, .sample = HistogramSample::uint8}, device)->way), "words, 32 copies");
+  EXPECT_EQ(describe(plan_histogram({.n = kMany, .bins = 65536, .sample = HistogramSample::float32}, device)->way), "words, 2 ranges");
+}
+
+// What the plan's constants were taken from, and what they were not: samples drawn evenly, one H200, 22 November 2026.
+TEST(HistogramPlan, PredictionsMeetWhatWasMeasured) {
+  using enum HistogramCounters;
+  const DeviceSpec device = *find_device("h200");
+  constexpr std::int64_t kFew = 1 << 24, kMany = 1 << 28;
+  const struct {
+    std::int64_t n, bins;
+    HistogramWay way;
+    double measured_us;
+  } cases[] = {{kMany, 256, {.counters = words}, 240},
+               {kMany, 4096, {.counters = words}, 241},
+               {kMany, 16384, {.counters = words}, 243},
+               {kMany, 65536, {.counters = words, .ranges = 2}, 296},
+               {kMany, 262144, {.counters = words, .ranges = 8}, 1177},
+               {kMany, 65536, {.counters = fields, .field_bits = 8}, 361},
+               {kMany, 262144, {.counters = fields, .field_bits = 8, .ranges = 2}, 737},
+               {kMany, 1048576, {.counters = fields, .field_bits = 8, .ranges = 8}, 2980},
+               {kFew, 256, {.counters = words}, 18},
+               {kFew, 4096, {.counters = words}, 18.8},
+               {kFew, 16384, {.counters = words}, 21},
+               {kFew, 65536, {.counters = words, .ranges = 2}, 36},
+               {kFew, 262144, {.counters = fields, .field_bits = 8, .ranges = 2}, 97}};
+  for (const auto& c : cases) {
+    const HistogramPlan plan = *plan_histogram({.n = c.n, .bins = c.bins}, device, c.way);
+    EXPECT_NEAR(plan.predicted_us, c.measured_us, 0.08 * c.measured_us) << describe(plan.problem) << ", " << describe(plan.way);
+  }
+  const HistogramProblem bytes{.n = 1 << 30, .bins = 256, .sample = HistogramSample::uint8};
+  EXPECT_NEAR(plan_histogram(bytes, device)->predicted_us, 251, 0.08 * 251);
 }
 
 TEST(HistogramPlan, EveryPlanFits) {
@@ -135,13 +172,16 @@ TEST(HistogramPlan, EveryPlanFits) {
 TEST(HistogramPlan, SaysWhy) {
   const DeviceSpec device = *find_device("h200");
   const std::string text = explain(*plan_histogram({.n = 1 << 28, .bins = 65536}, device));
-  for (const char* piece :
-       {"268435456 int32 into 65536 bins of int32", "16-bit fields: ", "132 CTAs", "bytes of shared memory, and a CTA has"})
+  for (const char* piece : {"268435456 int32 into 65536 bins of int32", "words, 2 ranges: words of all bins do not fit", "132 CTAs",
+                            "8-bit fields: ", "global atomics: "})
     EXPECT_NE(text.find(piece), std::string::npos) << text;
   expect_refused(plan_histogram({.n = 5, .bins = 65536}, device, {.counters = HistogramCounters::words}), ErrorCode::too_large,
-                 {"262160 bytes of shared memory", "smaller fields"});
+                 {"262160 bytes of shared memory", "more ranges, or fields"});
   expect_refused(plan_histogram({.n = 5, .bins = 64}, device, {.counters = HistogramCounters::fields, .field_bits = 4}),
                  ErrorCode::unsupported, {"4-bit fields", "plan_histogram()"});
+  expect_refused(
+      plan_histogram({.n = 5, .bins = 64, .sample = HistogramSample::uint8}, device, {.counters = HistogramCounters::words, .ranges = 2}),
+      ErrorCode::unsupported, {"words, 2 ranges", "uint8"});
 }
 
 }  // namespace
