@@ -69,7 +69,8 @@ Sizes random_rows(std::int32_t groups, std::int32_t tile_rows) {
 const KernelConfig& random_kernel(bool cuts, bool ragged) {
   std::vector<const KernelConfig*> kernels;
   for (const KernelConfig& kernel : kernel_list())
-    if (computes_groups(kernel) && (joins_pieces(kernel) || !cuts) && (kernel.layout_a == Layout::row_major || !ragged))
+    if (kernel.type_b != DataType::int4 && computes_groups(kernel) && (joins_pieces(kernel) || !cuts) &&
+        (kernel.layout_a == Layout::row_major || !ragged))
       kernels.push_back(&kernel);
   return **rc::gen::elementOf(kernels);
 }

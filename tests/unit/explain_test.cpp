@@ -261,7 +261,8 @@ TEST(Explain, RealLosersAllHaveAReason) {
 
 TEST(Explain, ThoseThatCannotRunAreCounted) {
   const auto not_bf16_rc = std::count_if(kernel_list().begin(), kernel_list().end(), [](const KernelConfig& k) {
-    return k.type_a != DataType::bf16 || k.layout_a != Layout::row_major || k.layout_b != Layout::column_major;
+    return k.type_a != DataType::bf16 || k.type_b != DataType::bf16 || k.layout_a != Layout::row_major ||
+           k.layout_b != Layout::column_major;
   });
   GemmProblem p{.m = 256, .n = 256, .k = 256};
   expect_says(explain(plan_for(p)), std::to_string(not_bf16_rc) + " kernels: compiled for another type or layout");

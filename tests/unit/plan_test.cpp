@@ -182,7 +182,8 @@ TEST(Plan, OptionsAreObeyed) {
   EXPECT_EQ(plan_for(p, "h200", {.tile_m = 64}).kernel.tile_m, 64);
   EXPECT_EQ(plan_for(p, "h200", {.tile_n = 96}).kernel.tile_n, 96);
   for (const KernelConfig& kernel : kernel_list())
-    if (kernel.type_a == DataType::bf16 && kernel.layout_a == p.layout_a && kernel.layout_b == p.layout_b) {
+    if (kernel.type_a == DataType::bf16 && kernel.type_b == DataType::bf16 && kernel.layout_a == p.layout_a &&
+        kernel.layout_b == p.layout_b) {
       EXPECT_EQ(plan_for(p, "h200", {.kernel_name = name(kernel)}).kernel, kernel);
     }
   EXPECT_TRUE(plan_for(p, "h200", {.keep_candidates = false}).candidates.empty());
