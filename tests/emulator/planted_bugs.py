@@ -92,7 +92,8 @@ BUGS = [
         r"consumer 0 .* finds that registers were written while wgmma still read P from them: no wgmma_wait lay between"),
     Bug("slab_promoted_before_it_is_multiplied", "w4", DEQUANTISATION,
         [("        arch::wgmma_wait<0>();\n        promote(sums, shorts, before);\n        multiply", "        promote(sums, shorts, before);\n        multiply")],
-        r"consumer 0 .* (uses an accumulator while wgmma still work on it|finds that an accumulator was written while wgmma still worked on it)"),
+        r"consumer 0 .* (uses an accumulator while wgmma still work on it|finds that an accumulator was written while wgmma still worked on it"
+        r"|finds that registers were written while wgmma still read P from them)"),
     Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring_.wait_empty(at);\n", "")],
         rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
     Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring_.wait_full(at);\n", "")],
