@@ -82,8 +82,8 @@ class DequantisingConsumer {
         next = codes_of(at, unit + 1);
         arch::wgmma_wait<0>();
         promote(sums, shorts, before);
-        multiply_unit<false>(shorts, first, q, unit);
         if (slab == 0 && left < k_tiles) release(previous);
+        multiply_unit<false>(shorts, first, q, unit);
         dequantise(next, group, group, second);
         multiply_unit<true>(shorts, second, q, unit + 1);
         if (slab + 1 < kSlabs) {
