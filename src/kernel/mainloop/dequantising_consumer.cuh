@@ -82,8 +82,8 @@ class DequantisingConsumer {
         next = codes_of(at, unit + 1);
         arch::wgmma_wait<0>();
         promote(sums, shorts, before);
-        if (slab == 0 && left < k_tiles) release(previous);
         multiply_unit<false>(shorts, first, q, unit);
+        if (slab == 0 && left < k_tiles) ring_.release(previous);
         dequantise(next, group, group, second);
         multiply_unit<true>(shorts, second, q, unit + 1);
         if (slab + 1 < kSlabs) {
@@ -101,7 +101,7 @@ class DequantisingConsumer {
     issued();
     arch::wgmma_wait<0>();
     promote(sums, shorts, before);
-    release(previous);
+    ring_.release(previous);
   }
 
   template <class Issued>
@@ -140,20 +140,14 @@ class DequantisingConsumer {
           fetch(ahead, 0);
         }
         arch::wgmma_wait<1>();  // the unit before this one has left its registers
-        if (unit == 0 && left < k_tiles) release(previous);
+        if (unit == 0 && left < k_tiles) ring_.release(previous);
       }
       previous = at;
       at = ahead;
     }
     issued();
     arch::wgmma_wait<0>();
-    release(previous);
-  }
-
-  // Ordinary reads of all lanes must be over: wgmma has brought the lanes together, but orders none of their reads before the arrival.
-  SLUICE_DEVICE void release(const Position& at) const {
-    arch::sync_warp();
-    ring_.release(at);
+    ring_.release(previous);
   }
 
   // Where the slab of a unit begins, in shared memory.
