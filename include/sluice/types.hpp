@@ -20,8 +20,8 @@ enum class Activation : std::uint8_t { none, relu, gelu_tanh, silu };
 enum class Bias : std::uint8_t { none, per_row, per_column };
 
 constexpr bool is_fp8(DataType type) { return type == DataType::e4m3 || type == DataType::e5m2; }
-// Of one element; 0 for int4, which has less.
-constexpr int size_bytes(DataType type) { return type == DataType::int4 ? 0 : type == DataType::fp32 ? 4 : is_fp8(type) ? 1 : 2; }
+// Of one element. Weights of 4 bits come packed, and are counted in bytes.
+constexpr int size_bytes(DataType type) { return type == DataType::fp32 ? 4 : is_fp8(type) || type == DataType::int4 ? 1 : 2; }
 
 const char* to_string(DataType type);
 const char* to_string(Layout layout);

@@ -144,7 +144,7 @@ constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   for (int buffers = wanted; buffers >= 1 && best.stages < kEnoughStages; buffers /= 2) {
     const int staging = buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);
     const int ring = shared_memory_limit_bytes(c) - staging - kWorkRingBytes - 2 * kMostStages * kBarrierBytes;
-    const int fit = ring / (stage_bytes(c) + scale_bytes(c)), stages = fit < kMostStages ? fit : kMostStages;
+    const int bytes = stage_bytes(c) + scale_bytes(c), fit = bytes > 0 ? ring / bytes : 0, stages = fit < kMostStages ? fit : kMostStages;
     if (stages <= best.stages) continue;
     best = {.stages = stages, .stage_bytes = stage_bytes(c), .staging_buffers = buffers, .staging_offset = stages * stage_bytes(c)};
     best.scale_offset = best.staging_offset + staging;

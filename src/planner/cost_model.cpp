@@ -71,7 +71,8 @@ double share_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
 }
 // Packed weights of a stage.
 double tile_bytes_w4(const GemmProblem& p, const KernelConfig& kernel) {
-  return static_cast<double>(kernel.tile_n) / kW4BlockColumns * (kernel.tile_k / kW4SlabElems) * w4_slab_bytes(p.w4);
+  const int slabs = kernel.tile_n / kW4BlockColumns * (kernel.tile_k / kW4SlabElems);
+  return static_cast<double>(slabs * w4_slab_bytes(p.w4));
 }
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles,
                        double rows_share) {
