@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/report_json.hpp"
+#include "bench/sizing.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -21,7 +22,7 @@ const std::vector<ChainModel>& models() {
   return all;
 }
 
-std::size_t padded_bytes(std::int64_t elements) { return (static_cast<std::size_t>(elements) * 2 + 1023) / 1024 * 1024; }
+std::size_t padded_bytes(std::int64_t elements) { return padded(static_cast<std::size_t>(elements) * 2); }
 
 const ChainTiming* find(const ChainResult& result, const std::string& name) {
   const auto found =

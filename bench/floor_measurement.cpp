@@ -8,12 +8,7 @@
 #include "bench/timing.hpp"
 
 namespace sluice::bench {
-namespace {
-
-constexpr std::size_t kRegionAlignment = 1024;  // as operands are padded to
-std::size_t padded(std::size_t bytes) { return (bytes + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment; }
-
-}  // namespace
+namespace {}  // namespace
 
 FloorMeasurement::FloorMeasurement(const BenchOptions& options, const std::vector<std::size_t>& sizes, const DeviceSpec& device)
     : options_(options), l2_bytes_(static_cast<std::size_t>(device.l2_bytes)) {

@@ -18,7 +18,6 @@ namespace {
 constexpr std::int64_t kSamples = 4096;
 constexpr std::size_t kMostInputBytes = std::size_t{12} << 30;
 
-std::size_t padded(std::size_t bytes) { return (bytes + 1023) / 1024 * 1024; }
 std::size_t product(std::int64_t x, std::int64_t y, std::int64_t z = 1) { return static_cast<std::size_t>(x * y * z); }
 
 // Rows of A and D that there is memory for.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -88,14 +89,7 @@ class HistogramMeasurement {
     check(cudaMemset(counts_.data(), 0xcd, counts_.size_bytes()), "filling the counts");
     count(0, stream_);
     result.wrong = verify();
-    const double estimate = estimate_us(count, sets_, stream_);
-    const int launches = launches_for(estimate, sets_, kGraphUs);
-    std::vector<Graph> graphs;
-    graphs.push_back(make_graph(count, sets_, launches, stream_));
-    graphs.push_back(make_graph(read, sets_, launches, stream_));
-    const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds_within(seconds, 2 * launches * estimate), stream_);
-    result.histogram = timings[0];
-    result.read = timings[1];
+    std::tie(result.histogram, result.read) = time_beside(count, read, sets_, seconds, stream_);
     return result;
   }
 

@@ -63,7 +63,7 @@ void OperandArena::fill_inputs(DataType type) {
 void OperandArena::fill_w4(const Shape& shape, int sets) {
   const SetBytes bytes(shape);
   const PackW4Problem packing{.n = shape.n, .k = shape.k, .format = kBenchW4, .type = DataType::bf16, .type_scales = DataType::bf16};
-  const std::int64_t scales = shape.n * w4_groups(shape.k), activations = shape.m * shape.k;
+  const std::int64_t scales = shape.n * w4_groups(shape.k, kBenchW4), activations = shape.m * shape.k;
   std::byte *input = inputs_.data(), *dense = dense_.data(), *const code_scales = codes_.data() + bytes.codes;
   for (int set = 0; set < sets; ++set) {
     const std::uint64_t seed = 3 * static_cast<std::uint64_t>(set);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -49,14 +50,14 @@ std::vector<Case> all_cases() {
 struct SetLayout {
   std::size_t codes, scales, zeros, order, packed, all;
   explicit SetLayout(const PackW4Problem& p) {
-    const auto padded = [](std::int64_t bytes) { return static_cast<std::size_t>((bytes + 1023) / 1024 * 1024); };
-    const std::int64_t scale_count = p.n * (p.k / p.format.group_size);
+    const auto room = [](std::int64_t bytes) { return padded(static_cast<std::size_t>(bytes)); };
+    const std::int64_t scale_count = p.n * w4_groups(p.k, p.format);
     codes = 0;
-    scales = padded(p.n * p.k / 2);
-    zeros = scales + padded(scale_count * size_bytes(p.type_scales));
-    order = zeros + padded(scale_count);
-    packed = order + padded(p.k * 4);
-    all = packed + padded(packed_w4_bytes(p.n, p.k, p.format));
+    scales = room(p.n * p.k / 2);
+    zeros = scales + room(scale_count * size_bytes(p.type_scales));
+    order = zeros + room(scale_count);
+    packed = order + room(p.k * 4);
+    all = packed + room(packed_w4_bytes(p.n, p.k, p.format));
   }
 };
 
@@ -106,7 +107,7 @@ class PackMeasurement {
         stream_copy(set_at(set), set_at(set) + layout_.packed, code_bytes, 1, hint, stream);
       });
     CaseResult result{.what = what_};
-    const auto scales = static_cast<double>(p.n * (p.k / p.format.group_size));
+    const auto scales = static_cast<double>(p.n * w4_groups(p.k, p.format));
     const double zeros = p.source == W4Source::plain ? 1 : 0.5;
     result.bytes = static_cast<double>(code_bytes) + scales * (size_bytes(p.type_scales) + zeros) +
                    static_cast<double>(packed_w4_bytes(p.n, p.k, p.format));
@@ -114,14 +115,7 @@ class PackMeasurement {
     pack(0, stream_);
     result.wrong = verify();
     const Enqueue& copy = copies[fastest(copies, sets_, stream_)];
-    const double estimate = estimate_us(pack, sets_, stream_);
-    const int launches = launches_for(estimate, sets_, kGraphUs);
-    std::vector<Graph> graphs;
-    graphs.push_back(make_graph(pack, sets_, launches, stream_));
-    graphs.push_back(make_graph(copy, sets_, launches, stream_));
-    const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds_within(seconds, 2 * launches * estimate), stream_);
-    result.pack = timings[0];
-    result.copy = timings[1];
+    std::tie(result.pack, result.copy) = time_beside(pack, copy, sets_, seconds, stream_);
     return result;
   }
 

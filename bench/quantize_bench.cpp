@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -49,8 +50,6 @@ std::vector<QuantizeProblem> all_cases() {
         }
   return cases;
 }
-
-std::size_t padded(std::size_t bytes) { return (bytes + 1023) / 1024 * 1024; }
 
 // Where the parts of a set of operands lie, in bytes from its beginning. x and y are neighbours, so that the copy reads both.
 struct SetLayout {
@@ -106,14 +105,7 @@ class QuantizeMeasurement {
     quantise(0, stream_);
     result.wrong = verify();
     const Enqueue& copy = copies[fastest(copies, sets_, stream_)];
-    const double estimate = estimate_us(quantise, sets_, stream_);
-    const int launches = launches_for(estimate, sets_, kGraphUs);
-    std::vector<Graph> graphs;
-    graphs.push_back(make_graph(quantise, sets_, launches, stream_));
-    graphs.push_back(make_graph(copy, sets_, launches, stream_));
-    const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds_within(seconds, 2 * launches * estimate), stream_);
-    result.quantize = timings[0];
-    result.copy = timings[1];
+    std::tie(result.quantize, result.copy) = time_beside(quantise, copy, sets_, seconds, stream_);
     return result;
   }
 

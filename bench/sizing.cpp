@@ -8,9 +8,7 @@ namespace {
 
 constexpr std::size_t kMostSets = 1024;  // tiny products: a graph of this many launches is as long as we make them
 
-std::size_t padded(std::int64_t elements, int element_bytes) {
-  return (static_cast<std::size_t>(elements * element_bytes) + 1023) / 1024 * 1024;
-}
+std::size_t padded(std::int64_t elements, int element_bytes) { return padded(static_cast<std::size_t>(elements * element_bytes)); }
 
 GemmProblem validated(const Shape& shape) {
   const Result<GemmProblem> problem = validate(problem_of(shape, {}));
@@ -26,7 +24,7 @@ SetBytes::SetBytes(const Shape& shape) {
   if (has_w4(shape)) {
     dense_b = padded(p.n * p.k, size_bytes(p.type_a));
     codes = padded(p.n * p.k / 2, 1);
-    code_scales = padded(p.n * w4_groups(p.k), size_bytes(p.type_a));
+    code_scales = padded(p.n * w4_groups(p.k, kBenchW4), size_bytes(p.type_a));
   }
   d = padded(p.m * p.n, size_bytes(p.type_d));
   scale_a = padded(p.batch_stride_scale_a, sizeof(float));  // as for a batch: from the first to where the next matrix's would begin

@@ -7,7 +7,10 @@
 
 namespace sluice::bench {
 
-// Of one set of operands, each padded to a multiple of 1 KB.
+// Operands begin at multiples of 1 KB.
+constexpr std::size_t padded(std::size_t bytes) { return (bytes + 1023) / 1024 * 1024; }
+
+// Of one set of operands, padded each.
 struct SetBytes {
   std::size_t a, b, d, scale_a, scale_b;
   std::size_t dense_b = 0;                 // of weights of 4 bits: the same as the rival multiplies them

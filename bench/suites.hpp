@@ -26,7 +26,6 @@ struct Shape {
 
 // Groups of 128 without zero points: what most models quantised to 4 bits have.
 inline constexpr W4Format kBenchW4 = {};
-constexpr std::int64_t w4_groups(std::int64_t k) { return (k + kBenchW4.group_size - 1) / kBenchW4.group_size; }
 inline bool has_w4(const Shape& shape) { return shape.type == DataType::int4; }
 
 std::string to_string(const Shape& shape);  // "4096x4096x4096"

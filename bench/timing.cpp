@@ -107,4 +107,13 @@ std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int l
   return timings;
 }
 
+std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream) {
+  const double estimate = estimate_us(own, sets, stream);
+  const int launches = launches_for(estimate, sets, kGraphUs);
+  const Graph own_graph = make_graph(own, sets, launches, stream), rival_graph = make_graph(rival, sets, launches, stream);
+  const std::vector<Timing> timings =
+      time_in_turns({&own_graph, &rival_graph}, launches, rounds_within(seconds, 2 * launches * estimate), stream);
+  return {timings[0], timings[1]};
+}
+
 }  // namespace sluice::bench

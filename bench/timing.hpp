@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "bench/device_memory.hpp"
@@ -28,5 +29,8 @@ std::size_t fastest(const std::vector<Enqueue>& ways, int sets, cudaStream_t str
 // Replays the graphs in turn, A B C A B C ..., once to warm up and then `rounds` times. The whole is enqueued before anything is waited
 // for, so that the GPU never idles between two of them.
 std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int launches, int rounds, cudaStream_t stream);
+
+// Two competitors in turn, in graphs of about kGraphUs of the first, for about so many seconds.
+std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream);
 
 }  // namespace sluice::bench

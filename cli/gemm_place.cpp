@@ -118,6 +118,12 @@ Place choose_place(const PlaceFlags& flags, const WantedPlace& wanted, const std
   return place;
 }
 
+BackendChoice gpu_or_reference() {
+  const Result<DeviceSpec> gpu = current_device();
+  if (gpu) return {Backend::cuda, "the current GPU is a Hopper"};
+  return {Backend::reference, "no GPU: " + (built_with_cuda() ? gpu.error().message : "this build has no CUDA kernels")};
+}
+
 GemmArguments arguments_of(const GemmInputs& inputs, std::vector<std::byte>& d) {
   const auto pointer = [](const std::vector<std::byte>& data) { return data.empty() ? nullptr : data.data(); };
   return {.a = pointer(inputs.a),

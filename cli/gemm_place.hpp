@@ -1,4 +1,4 @@
-// Where `sluice gemm` and `sluice quantize` compute: where --backend says, else where they find best.
+// Where `sluice gemm` and its brothers compute: where --backend says, else where they find best.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,9 @@ struct Place {
   std::string text;  // "on GPU 0, h200", "on the emulator, seed 0", "on the CPU by the reference"
   std::string why;
 };
-// `automatic` decides where nobody has.
+// `automatic` decides where nobody has. For what passes over its data once, that is gpu_or_reference().
 Place choose_place(const PlaceFlags& flags, const WantedPlace& wanted, const std::function<BackendChoice()>& automatic);
+BackendChoice gpu_or_reference();
 
 struct GemmRun {
   std::vector<std::byte> d;

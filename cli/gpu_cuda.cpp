@@ -173,8 +173,7 @@ Status quantize_on_gpu(const QuantizeProblem& problem, const QuantizeArguments& 
 
 Status pack_w4_on_gpu(const PackW4Problem& p, const PackW4Arguments& host) {
   const auto size = [](std::int64_t elements) { return static_cast<std::size_t>(elements); };
-  const int group_size = p.format.group_size;
-  const std::int64_t scale_count = p.n * (group_size == 0 ? 1 : (p.k + group_size - 1) / group_size);
+  const std::int64_t scale_count = p.n * w4_groups(p.k, p.format);
   const std::size_t packed_bytes = size(packed_w4_bytes(p.n, p.k, p.format));
   const Result<GpuMemory> codes = copy_to_gpu(host.codes, size(p.n * p.k / 2)),
                           scales = copy_to_gpu(host.scales, size(scale_count * size_bytes(p.type_scales))),
@@ -204,7 +203,7 @@ Result<int> run_pack_w4_benchmark(const PackW4BenchOptions& options) {
 Status histogram_on_gpu(const HistogramProblem& problem, const HistogramArguments& host) {
   const Result<HistogramProblem> valid = validate(problem);
   if (!valid) return valid.error();
-  const std::size_t count_bytes = static_cast<std::size_t>(valid->bins) * (valid->count_type == CountType::int64 ? 8 : 4);
+  const std::size_t count_bytes = static_cast<std::size_t>(valid->bins) * static_cast<std::size_t>(size_bytes(valid->count_type));
   const Result<GpuMemory> samples = copy_to_gpu(host.samples, static_cast<std::size_t>(sample_bytes(*valid)));
   if (!samples) return samples.error();
   const Result<GpuMemory> counts = copy_to_gpu(host.counts, count_bytes);

@@ -51,15 +51,9 @@ Status count_there(const HistogramProblem& p, const HistogramArguments& argument
   return histogram_on_cpu(p, arguments, wanted.threads);
 }
 
-BackendChoice automatic_place() {
-  const Result<DeviceSpec> gpu = current_device();
-  if (gpu) return {Backend::cuda, "the current GPU is a Hopper"};
-  return {Backend::reference, "no GPU: " + (built_with_cuda() ? gpu.error().message : "this build has no CUDA kernels")};
-}
-
 // Rubbish at first: a count that nobody writes shows.
 std::vector<std::byte> fresh_counts(const HistogramProblem& p) {
-  return std::vector<std::byte>(static_cast<std::size_t>(p.bins) * (p.count_type == CountType::int64 ? 8 : 4), std::byte{0xcd});
+  return std::vector<std::byte>(static_cast<std::size_t>(p.bins) * static_cast<std::size_t>(size_bytes(p.count_type)), std::byte{0xcd});
 }
 
 std::int64_t sum_of(const HistogramProblem& p, const std::vector<std::byte>& counts) {
@@ -79,7 +73,7 @@ Outcome count_file(const HistogramFlags& flags, const Session& session) {
   if (!samples) return samples.error();
   const Result<HistogramProblem> problem = problem_of(flags, *samples);
   if (!problem) return problem.error();
-  const Place place = choose_place(flags.place, *wanted, automatic_place);
+  const Place place = choose_place(flags.place, *wanted, gpu_or_reference);
 
   std::vector<std::byte> counts = fresh_counts(*problem);
   const auto begin = std::chrono::steady_clock::now();
@@ -121,11 +115,7 @@ Outcome count_file(const HistogramFlags& flags, const Session& session) {
       exit_code = kExitFailure;
     }
   }
-  if (session.json) {
-    print_json(json);
-  } else {
-    for (const std::string& line : lines) fmt::print("{}\n", line);
-  }
+  print_answer(session, json, lines);
   return exit_code;
 }
 

@@ -266,8 +266,7 @@ Result<NpySamples> read_npy_samples(const std::string& path) {
 }
 
 Status write_npy_counts(const std::string& path, CountType type, const std::vector<std::byte>& data) {
-  const bool wide = type == CountType::int64;
-  return write_file(path, wide ? "<i8" : "<i4", {static_cast<std::int64_t>(data.size()) / (wide ? 8 : 4)}, data);
+  return write_file(path, type == CountType::int64 ? "<i8" : "<i4", {static_cast<std::int64_t>(data.size()) / size_bytes(type)}, data);
 }
 
 }  // namespace sluice::cli

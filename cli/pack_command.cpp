@@ -15,6 +15,7 @@
 #include "session.hpp"
 #include "sluice/w4.hpp"
 #include "w4_layer.hpp"
+#include "w4_operand.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -28,24 +29,9 @@ struct PackFlags {
 };
 
 constexpr const char* kTypes = "bf16, fp16";
-constexpr std::int64_t kBlockColumns = 64, kSlabElems = 128;
 
 Error wrong(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 bool is_safetensors(const std::string& path) { return path.ends_with(".safetensors"); }
-
-// Memory aligned as packed weights must be.
-class Packed {
- public:
-  explicit Packed(const PackW4Problem& p) : lines_(static_cast<std::size_t>(packed_w4_bytes(p.n, p.k, p.format)) / sizeof(Line)) {}
-  void* data() { return lines_.data(); }
-  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(lines_)); }
-
- private:
-  struct alignas(256) Line {
-    std::byte bytes[256];
-  };
-  std::vector<Line> lines_;
-};
 
 PackW4Arguments arguments_of(const W4Layer& layer, Packed& packed) {
   return {.codes = layer.codes.data(),
@@ -53,13 +39,6 @@ PackW4Arguments arguments_of(const W4Layer& layer, Packed& packed) {
           .zeros = layer.zeros.empty() ? nullptr : layer.zeros.data(),
           .order = layer.order.empty() ? nullptr : layer.order.data(),
           .packed = packed.data()};
-}
-
-// [blocks of 64 columns, slabs of 128 elements of K, bytes of a slab].
-std::vector<std::int64_t> packed_shape(const PackW4Problem& p) {
-  const auto up_to = [](std::int64_t extent, std::int64_t multiple) { return (extent + multiple - 1) / multiple; };
-  const std::int64_t blocks = 2 * up_to(p.n, 2 * kBlockColumns), slabs = 2 * up_to(p.k, 2 * kSlabElems);
-  return {blocks, slabs, packed_w4_bytes(p.n, p.k, p.format) / (blocks * slabs)};
 }
 
 Result<std::vector<SafetensorsFile>> open_all(const std::vector<std::string>& paths) {
@@ -110,12 +89,6 @@ Status pack_there(const W4Layer& layer, Packed& packed, Backend backend, const W
   return pack_w4_on_cpu(layer.problem, arguments, wanted.threads);
 }
 
-BackendChoice automatic_place() {
-  const Result<DeviceSpec> gpu = current_device();
-  if (gpu) return {Backend::cuda, "the current GPU is a Hopper"};
-  return {Backend::reference, "no GPU: " + (built_with_cuda() ? gpu.error().message : "this build has no CUDA kernels")};
-}
-
 // Bytes that differ from the reference's.
 Result<std::int64_t> count_differences(const W4Layer& layer, const Packed& got) {
   Packed expected(layer.problem);
@@ -123,10 +96,6 @@ Result<std::int64_t> count_differences(const W4Layer& layer, const Packed& got) 
   std::int64_t different = 0;
   for (std::size_t i = 0; i < got.bytes().size(); ++i) different += got.bytes()[i] != expected.bytes()[i] ? 1 : 0;
   return different;
-}
-
-void print_lines(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) fmt::print("{}\n", line);
 }
 
 Status write_outputs(const PackFlags& flags, const W4Layer& layer, const Packed& packed, std::vector<std::string>& lines, Json& json) {
@@ -159,7 +128,7 @@ Outcome pack_layer(const PackFlags& flags, const Session& session) {
   if (!layer->order.empty() && !flags.out.empty() && flags.order.empty())
     return wrong(
         "the layer has act-order: its rows of K are packed in another order, in which the product needs A's columns; pass --order O.npy");
-  const Place place = choose_place(flags.place, *wanted, automatic_place);
+  const Place place = choose_place(flags.place, *wanted, gpu_or_reference);
 
   const PackW4Problem& p = layer->problem;
   Packed packed(p);
@@ -195,10 +164,7 @@ Outcome pack_layer(const PackFlags& flags, const Session& session) {
       exit_code = kExitFailure;
     }
   }
-  if (session.json)
-    print_json(json);
-  else
-    print_lines(lines);
+  print_answer(session, json, lines);
   return exit_code;
 }
 
@@ -229,31 +195,25 @@ Outcome inspect_checkpoint(const PackFlags& flags, const Session& session) {
   return 0;
 }
 
-// The bytes of a slab tell the formats apart, but for whole columns, which lie as groups of 128 do.
 Outcome inspect_packed(const std::string& path, const Session& session) {
   const Result<NpyArray> array = read_npy(path, false);
   if (!array) return array.error();
   const Error no_weights{ErrorCode::bad_format, fmt::format("{}: holds {} {}, which `sluice pack` does not write", path,
                                                             to_string(array->type), shape_text(array->shape))};
-  if (array->type != NpyType::bytes || array->shape.size() != 3 || array->fortran_order) return no_weights;
-  for (const int group_size : {128, 64, 32})
-    for (const bool zero_points : {false, true}) {
-      const W4Format format{.group_size = group_size, .zero_points = zero_points};
-      const std::int64_t blocks = array->shape[0], slabs = array->shape[1];
-      if (blocks % 2 != 0 || slabs % 2 != 0 || blocks * slabs == 0) return no_weights;
-      if (array->shape[2] != packed_w4_bytes(1, 1, format) / 4) continue;
-      if (session.json) {
-        print_json({{"path", path}, {"blocks", blocks}, {"slabs", slabs}, {"group_size", group_size}, {"zero_points", zero_points}});
-        return 0;
-      }
-      fmt::print("{}: packed weights of 4 bits, {} bytes\n", path, array->data.size());
-      fmt::print("  n  {} to {}, in {} blocks of 64\n", blocks * kBlockColumns - 120, blocks * kBlockColumns, blocks);
-      fmt::print("  k  {} to {}, in {} slabs of 128\n", slabs * kSlabElems - 248, slabs * kSlabElems, slabs);
-      fmt::print("  {}, {}\n", group_size == 128 ? "groups of 128, or whole columns" : fmt::format("groups of {}", group_size),
-                 zero_points ? "with zero points" : "no zero points");
-      return 0;
-    }
-  return no_weights;
+  const std::optional<W4Format> format = format_of_packed(*array);
+  if (!format) return no_weights;
+  const std::int64_t blocks = array->shape[0], slabs = array->shape[1];
+  if (blocks % 2 != 0 || slabs % 2 != 0 || blocks * slabs == 0) return no_weights;
+  const std::string groups =
+      format->group_size == 128 ? "groups of 128, or whole columns" : fmt::format("groups of {}", format->group_size);
+  print_answer(
+      session,
+      {{"path", path}, {"blocks", blocks}, {"slabs", slabs}, {"group_size", format->group_size}, {"zero_points", format->zero_points}},
+      {fmt::format("{}: packed weights of 4 bits, {} bytes", path, array->data.size()),
+       fmt::format("  n  {} to {}, in {} blocks of 64", blocks * kBlockColumns - 120, blocks * kBlockColumns, blocks),
+       fmt::format("  k  {} to {}, in {} slabs of 128", slabs * kSlabElems - 248, slabs * kSlabElems, slabs),
+       fmt::format("  {}, {}", groups, format->zero_points ? "with zero points" : "no zero points")});
+  return 0;
 }
 
 Outcome run_pack(const PackFlags& flags, const Session& session) {

@@ -128,12 +128,6 @@ Status quantize_there(const Inputs& inputs, Outputs& outputs, Backend backend, c
   return quantize_on_cpu(inputs.problem, arguments, wanted.threads);
 }
 
-BackendChoice automatic_place() {
-  const Result<DeviceSpec> gpu = current_device();
-  if (gpu) return {Backend::cuda, "the current GPU is a Hopper"};
-  return {Backend::reference, "no GPU: " + (built_with_cuda() ? gpu.error().message : "this build has no CUDA kernels")};
-}
-
 // Numbers and scales that differ from the reference's. exp() may differ in its last bits, and then a number by one step.
 Result<std::int64_t> count_differences(const Inputs& inputs, Outputs& got) {
   Outputs expected(inputs.problem);
@@ -176,7 +170,7 @@ Outcome quantize_files(const QuantizeFlags& flags, const Session& session) {
   const Result<Inputs> inputs = read_inputs(flags);
   if (!inputs) return inputs.error();
   const QuantizeProblem& p = inputs->problem;
-  const Place place = choose_place(flags.place, *wanted, automatic_place);
+  const Place place = choose_place(flags.place, *wanted, gpu_or_reference);
 
   Outputs outputs(p);
   const auto begin = std::chrono::steady_clock::now();
@@ -211,11 +205,7 @@ Outcome quantize_files(const QuantizeFlags& flags, const Session& session) {
       exit_code = kExitFailure;
     }
   }
-  if (session.json) {
-    print_json(json);
-  } else {
-    for (const std::string& line : lines) fmt::print("{}\n", line);
-  }
+  print_answer(session, json, lines);
   return exit_code;
 }
 

@@ -51,6 +51,11 @@ int report(const Error& error, bool json) {
   return code;
 }
 
+void print_answer(const Session& session, const Json& json, const std::vector<std::string>& lines) {
+  if (session.json) return print_json(json);
+  for (const std::string& line : lines) fmt::print("{}\n", line);
+}
+
 Json parse_json(const std::string& text) { return Json::parse(text, nullptr, false); }
 
 Result<std::string> read_text_file(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -38,6 +39,8 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name, 
 CLI::Validator above_zero();
 
 void print_json(const Json& answer);
+// Whichever of the two the user asked for.
+void print_answer(const Session& session, const Json& json, const std::vector<std::string>& lines);
 
 // To stderr as "sluice: MESSAGE"; with --json also to stdout, so that stdout always holds one JSON document. Returns the exit code.
 int report(const Error& error, bool json);

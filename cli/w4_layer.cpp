@@ -75,7 +75,7 @@ std::vector<std::int32_t> integers(const std::vector<std::byte>& data) {
   return values;
 }
 
-std::int64_t groups_of(std::int64_t k, int group_size) { return group_size == 0 ? 1 : (k + group_size - 1) / group_size; }
+std::int64_t groups_of(std::int64_t k, int group_size) { return w4_groups(k, {.group_size = group_size}); }
 
 Result<int> group_size_of(std::int64_t k, std::int64_t groups, const std::optional<int>& wanted) {
   for (const int size : {0, 128, 64, 32})

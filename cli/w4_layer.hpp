@@ -1,9 +1,11 @@
-// Layers of weights of 4 bits as checkpoints keep them, made ready for pack_w4().
-//   GPTQ                qweight, qzeros, scales, g_idx: AutoGPTQ, auto_gptq/nn_modules/qlinear/qlinear_cuda.py,
-//   https://github.com/AutoGPTQ/AutoGPTQ AWQ                 qweight, qzeros, scales: AutoAWQ, awq/modules/linear/gemm.py (its GEMM
-//   version), https://github.com/casper-hansen/AutoAWQ compressed-tensors  weight_packed, weight_scale, maybe weight_zero_point,
-//   weight_g_idx, weight_shape: compressors/quantized_compressors/
-//                       pack_quantized.py, https://github.com/neuralmagic/compressed-tensors
+// Layers of weights of 4 bits as checkpoints keep them, made ready for pack_w4(). Where the layouts come from:
+//
+// GPTQ: qweight, qzeros, scales, g_idx. AutoGPTQ, auto_gptq/nn_modules/qlinear/qlinear_cuda.py, https://github.com/AutoGPTQ/AutoGPTQ
+//
+// AWQ: qweight, qzeros, scales. AutoAWQ, awq/modules/linear/gemm.py (its GEMM version), https://github.com/casper-hansen/AutoAWQ
+//
+// compressed-tensors: weight_packed, weight_scale, maybe weight_zero_point, weight_g_idx, weight_shape.
+// compressors/quantized_compressors/pack_quantized.py, https://github.com/neuralmagic/compressed-tensors
 #pragma once
 
 #include <cstddef>

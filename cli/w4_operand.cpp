@@ -14,20 +14,11 @@
 namespace sluice::cli {
 namespace {
 
-constexpr std::int64_t kBlockColumns = 64, kSlabElems = 128;
 constexpr std::int64_t kFewestBlocks = 2, kFewestSlabs = 2;  // columns and elements of K are filled up to so many
 
 Error wrong(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
 std::int64_t slab_bytes(const W4Format& format) { return packed_w4_bytes(1, 1, format) / (kFewestBlocks * kFewestSlabs); }
-
-// Groups of 128 stand for whole columns, too.
-std::optional<W4Format> format_of_slab(std::int64_t bytes) {
-  for (const int group_size : {128, 64, 32})
-    for (const bool zero_points : {false, true})
-      if (const W4Format format{.group_size = group_size, .zero_points = zero_points}; slab_bytes(format) == bytes) return format;
-  return std::nullopt;
-}
 
 Status check_flags(const std::string& path, const W4Format& format, const W4Flags& flags) {
   const int lies_as = flags.group_size.value_or(format.group_size);
@@ -51,17 +42,26 @@ Status check_extent(const std::string& path, const char* what, std::int64_t exte
                            std::max<std::int64_t>(0, pieces - fewest) * unit + 8, pieces * unit));
 }
 
-struct alignas(256) PackedLine {
-  std::byte bytes[256];
-};
-
 }  // namespace
+
+Packed::Packed(const PackW4Problem& p) : lines_(static_cast<std::size_t>(packed_w4_bytes(p.n, p.k, p.format)) / sizeof(Line)) {}
+
+std::vector<std::int64_t> packed_shape(const PackW4Problem& p) {
+  return {filled(p.n, kBlockColumns, kFewestBlocks), filled(p.k, kSlabElems, kFewestSlabs), slab_bytes(p.format)};
+}
+
+std::optional<W4Format> format_of_packed(const NpyArray& array) {
+  if (array.type != NpyType::bytes || array.shape.size() != 3 || array.fortran_order) return std::nullopt;
+  for (const int group_size : {128, 64, 32})
+    for (const bool zero_points : {false, true})
+      if (const W4Format format{.group_size = group_size, .zero_points = zero_points}; slab_bytes(format) == array.shape[2]) return format;
+  return std::nullopt;
+}
 
 Result<W4Operand> read_packed_w4(const std::string& path, std::int64_t n, std::int64_t k, const W4Flags& flags) {
   Result<NpyArray> array = read_npy(path, false);
   if (!array) return array.error();
-  const bool packed = array->type == NpyType::bytes && array->shape.size() == 3 && !array->fortran_order;
-  const std::optional<W4Format> format = packed ? format_of_slab(array->shape[2]) : std::nullopt;
+  const std::optional<W4Format> format = format_of_packed(*array);
   if (!format)
     return Error{ErrorCode::bad_format, fmt::format("{}: holds {} {}, no packed weights of 4 bits; make them with `sluice pack`", path,
                                                     to_string(array->type), shape_text(array->shape))};
@@ -81,10 +81,8 @@ Result<W4Operand> random_w4(std::int64_t matrices, std::int64_t n, std::int64_t 
   const Result<PackW4Problem> problem =
       validate(PackW4Problem{.n = n, .k = k, .format = operand.format, .type = type, .type_scales = type});
   if (!problem) return problem.error();
-  const int group_size = operand.format.group_size;
-  const std::int64_t groups = n * (group_size == 0 ? 1 : (k + group_size - 1) / group_size);
-  const auto bytes = static_cast<std::size_t>(packed_w4_bytes(n, k, operand.format));
-  std::vector<PackedLine> packed(bytes / sizeof(PackedLine));
+  const std::int64_t groups = n * w4_groups(k, operand.format);
+  Packed packed(*problem);
   std::vector<std::byte> codes(static_cast<std::size_t>(n * k / 2)), scales(static_cast<std::size_t>(2 * groups));
   std::vector<std::byte> zeros(operand.format.zero_points ? static_cast<std::size_t>(groups) : 0);
   std::mt19937_64 random(seed);
@@ -98,8 +96,7 @@ Result<W4Operand> random_w4(std::int64_t matrices, std::int64_t n, std::int64_t 
     const PackW4Arguments arguments{
         .codes = codes.data(), .scales = scales.data(), .zeros = zeros.empty() ? nullptr : zeros.data(), .packed = packed.data()};
     if (Status s = pack_w4_on_cpu(*problem, arguments); !s) return s.error();
-    const auto* begin = reinterpret_cast<const std::byte*>(packed.data());
-    operand.packed.insert(operand.packed.end(), begin, begin + bytes);
+    operand.packed.insert(operand.packed.end(), packed.bytes().begin(), packed.bytes().end());
   }
   return operand;
 }

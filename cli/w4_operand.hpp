@@ -1,16 +1,40 @@
-// B of `sluice gemm` as packed weights of 4 bits: from a file of `sluice pack`, or random.
+// Packed weights of 4 bits in memory and in files of `sluice pack`, and as B of `sluice gemm`.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "npy.hpp"
 #include "planning.hpp"
 #include "sluice/types.hpp"
-#include "sluice/w4_format.hpp"
+#include "sluice/w4.hpp"
 
 namespace sluice::cli {
+
+inline constexpr std::int64_t kBlockColumns = 64, kSlabElems = 128;
+
+// Memory aligned as packed weights must be.
+class Packed {
+ public:
+  explicit Packed(const PackW4Problem& problem);
+  void* data() { return lines_.data(); }
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(lines_)); }
+
+ private:
+  struct alignas(256) Line {
+    std::byte bytes[256];
+  };
+  std::vector<Line> lines_;
+};
+
+// Of the array in a file: [blocks of 64 columns, slabs of 128 elements of K, bytes of a slab].
+std::vector<std::int64_t> packed_shape(const PackW4Problem& problem);
+// The bytes of a slab tell the formats apart, but for whole columns, which lie as groups of 128 do. Nothing: no array of that kind.
+std::optional<W4Format> format_of_packed(const NpyArray& array);
 
 struct W4Operand {
   W4Format format;

@@ -20,6 +20,7 @@ std::optional<HistogramSample> parse_histogram_sample(std::string_view text);
 
 enum class CountType : std::uint8_t { int32, int64 };
 const char* to_string(CountType type);  // "int32", "int64"
+constexpr int size_bytes(CountType type) { return type == CountType::int64 ? 8 : 4; }
 std::optional<CountType> parse_count_type(std::string_view text);
 
 // What becomes of values that belong to no bin.

@@ -84,7 +84,7 @@ struct GemmProblem {
 
   // Weights of 4 bits (type_b int4): b is what pack_w4() has made, n a multiple of 8, k and lda multiples of 8, and A row-major. There is
   // no ldb, and batch_stride_b is in bytes, a multiple of 256 (packed: packed_w4_bytes()). The product is that of the dequantised weights,
-  // numbers of A's type.
+  // which a kernel may round to numbers of A's type.
   W4Format w4;
 
   // Groups: `batch` of them, whose rows the device counts. ragged: m is the number of rows of A and D, which have no batch stride, and

@@ -239,8 +239,8 @@ typedef struct sluice_quantize_arguments {
   float* scale;  /* sluice_quantize_scale_count() of them */
 } sluice_quantize_arguments;
 
-/* One matrix B of weights of 4 bits, k x n, that is to be packed as products take it: (q - z) * s, rounded to `type`, with q from 0 to 15,
- * and s and z (8 without zero points) those of a group of neighbouring elements of K in a column. */
+/* One matrix B of weights of 4 bits, k x n, that is to be packed as products take it: (q - z) * s, with q from 0 to 15, and s and z
+ * (8 without zero points) those of a group of neighbouring elements of K in a column; a kernel may round it to `type`. */
 typedef struct sluice_pack_w4_problem {
   size_t struct_size;
   int64_t n, k;            /* multiples of 8; k of 16 where its last group is short */
@@ -261,6 +261,7 @@ typedef struct sluice_pack_w4_arguments {
   const int32_t* order; /* NULL, or a permutation of the rows of K: packed row i is row order[i] of the codes */
   void* packed;         /* sluice_packed_w4_bytes(), aligned to 256 */
 } sluice_pack_w4_arguments;
+
 /* How often each value occurs among n samples, exactly. The bin of x is x - first for integers, and (x - lower) * (bins / (upper - lower)),
  * rounded down, for floats; sluice/histogram.hpp says it to the last bit. A NaN counts nowhere. */
 typedef struct sluice_histogram_problem {
@@ -437,6 +438,9 @@ sluice_status sluice_permute_columns(int64_t m, int64_t k, const void* from, int
 /* The same in host memory. */
 sluice_status sluice_permute_columns_on_cpu(int64_t m, int64_t k, const void* from, int64_t ld_from, const int32_t* order, void* to,
                                             int64_t ld_to);
+
+/* ---- Histograms ---- */
+
 /* Enqueues it on `stream` of the current device, as sluice_quantize() does.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED, TOO_LARGE, MISALIGNED, WRONG_DEVICE, CUDA. */
 sluice_status sluice_histogram(const sluice_histogram_problem* problem, const sluice_histogram_arguments* arguments, void* stream);

@@ -1,15 +1,22 @@
 // Weights of 4 bits: what a number of them means. How they are packed: sluice/w4.hpp.
 #pragma once
 
+#include <cstdint>
+
 namespace sluice {
 
-// A weight is (q - z) * s, rounded to the type of the activations, with q the 4 bits (0 to 15), and s and z those of its group: so many
-// neighbouring elements of K in one column of B.
+// A weight is (q - z) * s, with q the 4 bits (0 to 15), and s and z those of its group: so many neighbouring elements of K in one column of
+// B. A kernel may round it to the type of the activations, or not; docs/w4.md says what that does to results.
 struct W4Format {
   int group_size = 128;      // elements of K: 32, 64 or 128, or 0: the whole column. The last group of a column may be short
   bool zero_points = false;  // each group has its z, 0 to 16; else z is 8 everywhere
 
   bool operator==(const W4Format&) const = default;
 };
+
+// Groups of a column of k elements.
+constexpr std::int64_t w4_groups(std::int64_t k, const W4Format& format) {
+  return format.group_size == 0 ? 1 : (k + format.group_size - 1) / format.group_size;
+}
 
 }  // namespace sluice

@@ -9,11 +9,15 @@ namespace sluice {
 
 // Whether P, the weights, comes as codes of 4 bits, which the consumers turn into numbers on their way into registers.
 constexpr bool dequantises(const KernelConfig& c) { return c.type_b == DataType::int4; }
+constexpr int slabs_of_tile(int tile_n, int tile_k) { return tile_n / kW4BlockColumns * (tile_k / kW4SlabElems); }
+// What a stage fetches of weights of that format.
+constexpr int packed_stage_bytes(const KernelConfig& c, const W4Format& format) {
+  return slabs_of_tile(c.tile_n, c.tile_k) * w4_slab_bytes(format);
+}
 // Of a tile: room for the slabs of any format, up to where swizzled rows can begin.
 constexpr int packed_tile_bytes(int tile_n, int tile_k) {
   constexpr int kAlignmentBytes = 1024;
-  const int slabs = tile_n / kW4BlockColumns * (tile_k / kW4SlabElems);
-  return (slabs * kW4LargestSlabBytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+  return (slabs_of_tile(tile_n, tile_k) * kW4LargestSlabBytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
 }
 
 }  // namespace sluice

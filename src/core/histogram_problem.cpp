@@ -87,7 +87,7 @@ Status check_arguments(const HistogramProblem& p, const HistogramArguments& argu
   if (is_empty(p)) return Nothing{};
   if (p.n > 0)
     if (Status s = check_pointer("samples", arguments.samples, sample_size_bytes(p.sample), "what is to be counted"); !s) return s;
-  return check_pointer("counts", arguments.counts, p.count_type == CountType::int64 ? 8 : 4, "the result (a number for each bin)");
+  return check_pointer("counts", arguments.counts, size_bytes(p.count_type), "the result (a number for each bin)");
 }
 
 Result<HistogramProblem> check_plan(const HistogramPlan& plan, int shared_memory_per_cta_bytes) {

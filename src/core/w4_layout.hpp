@@ -30,6 +30,8 @@ inline constexpr int kW4LargestZero = 16;  // GPTQ stores zero points less one
 SLUICE_HOST_DEVICE constexpr int w4_groups_per_slab(const W4Format& f) {
   return f.group_size > 0 && f.group_size < kW4SlabElems ? kW4SlabElems / f.group_size : 1;
 }
+// Elements of K that share one of them.
+SLUICE_HOST_DEVICE constexpr int w4_elems_per_scale(const W4Format& f) { return kW4SlabElems / w4_groups_per_slab(f); }
 SLUICE_HOST_DEVICE constexpr int w4_slab_bytes(const W4Format& f) {
   return kW4CodeBytes + w4_groups_per_slab(f) * (kW4ScaleBytes + (f.zero_points ? kW4ZeroBytes : 0));
 }

@@ -45,13 +45,7 @@ static_assert(w4_elements_are_where_codes_are());
 // In which 4 bits of its word AWQ keeps a column: those of even number come first.
 SLUICE_HOST_DEVICE constexpr int awq_nibble(int column) { return column % 8 / 2 + column % 2 * 4; }
 
-// Groups of a column of k elements.
-constexpr std::int64_t w4_groups(std::int64_t k, const W4Format& f) {
-  return f.group_size == 0 ? 1 : (k + f.group_size - 1) / f.group_size;
-}
 constexpr std::int64_t w4_group_of(std::int64_t k, const W4Format& f) { return f.group_size == 0 ? 0 : k / f.group_size; }
-// Elements of K that share one of the scales in a slab.
-constexpr int w4_elems_per_scale(const W4Format& f) { return kW4SlabElems / w4_groups_per_slab(f); }
 
 // A code of no element. Where the group has others, its scale is not 0, and the zero point makes the weight 0; 16 has no code, and 15 is
 // next.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/dequantisation.hpp"
 #include "core/w4_layout.hpp"
 
 namespace sluice {
@@ -15,12 +16,12 @@ void bind_packed(const Plan& plan, const GemmArguments& arguments, MainloopParam
   b.data = arguments.b;
   b.batch_stride_elems = p.batch_stride_b;
   b.vectors = static_cast<std::int32_t>(p.n);
-  b.stage_bytes = plan.kernel.tile_n / kW4BlockColumns * (plan.kernel.tile_k / kW4SlabElems) * slab_bytes;
+  b.stage_bytes = packed_stage_bytes(plan.kernel, p.w4);
   b.constant = p.constant_b;
   params.w4.slab_bytes = slab_bytes;
   params.w4.slabs = static_cast<std::int32_t>(w4_slabs(p.k));
   params.w4.blocks = static_cast<std::int32_t>(w4_blocks(p.n));
-  while (kHalfElems << params.w4.group_shift < kW4SlabElems / groups) ++params.w4.group_shift;
+  while (kHalfElems << params.w4.group_shift < w4_elems_per_scale(p.w4)) ++params.w4.group_shift;
   params.w4.zero_offset = p.w4.zero_points ? kW4CodeBytes + groups * kW4ScaleBytes : 0;
 }
 

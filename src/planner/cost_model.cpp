@@ -19,7 +19,8 @@ constexpr double kDepthBytes = 32;  // of K in a wgmma
 // Cycles that a wgmma of 64 rows by q columns by 32 bytes of K takes at the tensor cores' rate, or at the 128 bytes a cycle with which
 // shared memory hands out P (64 rows of 32 bytes) and Q, whichever is more.
 // P in registers is not read, but each of a warp's lanes must have made its numbers from codes of 4 bits: a quarter of a unit of
-// kernel/mainloop/dequantising_consumer.cuh, whose instructions one after the other are what a scheduler issues.
+// kernel/mainloop/dequantising_consumer.cuh, whose instructions one after the other are what a scheduler issues. Their number is that of
+// the kernels with which the calibration's factors were measured; it changes with those only.
 double wgmma_cycles(const DeviceSpec& device, const KernelConfig& kernel) {
   constexpr double kSharedMemoryBytesPerClk = 128, kInstructionsOfUnit = 104, kStepsOfUnit = 4;
   const int q = tile_q(kernel);
@@ -69,11 +70,6 @@ double share_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
   const double rows = static_cast<double>(whole * kernel.tile_m + blocks * kWgmmaRows);
   return rows / static_cast<double>((whole + (rest > 0 ? 1 : 0)) * kernel.tile_m);
 }
-// Packed weights of a stage.
-double tile_bytes_w4(const GemmProblem& p, const KernelConfig& kernel) {
-  const int slabs = kernel.tile_n / kW4BlockColumns * (kernel.tile_k / kW4SlabElems);
-  return static_cast<double>(slabs * w4_slab_bytes(p.w4));
-}
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles,
                        double rows_share) {
   const double steps = k_tiles * kernel.tile_k * size_bytes(kernel.type_a) / kDepthBytes;
@@ -81,7 +77,8 @@ TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceS
   cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, kernel) * c.matrix_cycles_factor * rows_share;
   cycles.compute = cycles.multiply + k_tiles * stage_overhead_clk(c, kernel);
   const double absent_bytes = (1 - rows_share) * kernel.tile_m * kernel.tile_k * size_bytes(kernel.type_a);
-  const double bytes_q = operand_bytes_q(kernel), bytes_p = dequantises(kernel) ? tile_bytes_w4(p, kernel) : operand_bytes_p(kernel);
+  const double bytes_q = operand_bytes_q(kernel),
+               bytes_p = dequantises(kernel) ? packed_stage_bytes(kernel, p.w4) : operand_bytes_p(kernel);
   const double bytes_clk = (bytes_p + bytes_q - absent_bytes) / c.ingest_bytes_per_clk_per_sm;
   cycles.ingest = k_tiles * overlap({bytes_clk, stage_issue_clk(c, p, kernel)}, c.overlap_exponent);
   return cycles;

@@ -20,7 +20,7 @@ inline std::uint16_t to_16_bits(float number, DataType type) {
 inline float w4_weight(const void* packed, std::int64_t n, std::int64_t k, std::int64_t slabs, const W4Format& format, DataType type) {
   const auto* const slab = static_cast<const std::uint8_t*>(packed) + w4_slab_offset(n, k, slabs, format);
   const int c = static_cast<int>(n % kW4BlockColumns), in_slab = static_cast<int>(k % kW4SlabElems);
-  const int group = in_slab * w4_groups_per_slab(format) / kW4SlabElems;
+  const int group = in_slab / w4_elems_per_scale(format);
   const W4CodePlace place = w4_code_place(c, in_slab);
   const int code = place.high ? slab[place.byte] >> 4 : slab[place.byte] & 15;
   const int zero = format.zero_points ? slab[w4_zero_byte(c, group, format)] : kW4MiddleCode;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kGuardBytes = 256, kAlignment = 256;
 
-std::size_t count_bytes(const HistogramProblem& p) { return static_cast<std::size_t>(p.bins) * (p.count_type == CountType::int64 ? 8 : 4); }
+std::size_t count_bytes(const HistogramProblem& p) { return static_cast<std::size_t>(p.bins * size_bytes(p.count_type)); }
 
 int sample_bytes_of(const HistogramProblem& p) { return p.sample == HistogramSample::uint8 ? 1 : 4; }
 
@@ -142,12 +142,12 @@ HistogramOperands make_operands(const HistogramCase& c, std::uint64_t seed) {
   operands.counts.assign(count_bytes(p) + 2 * kGuardBytes, std::byte{0xcd});
   if (p.accumulate)
     for (std::size_t at = 0; at < count_bytes(p); ++at)
-      operands.counts[kGuardBytes + at] = at % (p.count_type == CountType::int64 ? 8 : 4) == 0 ? std::byte{5} : std::byte{0};
+      operands.counts[kGuardBytes + at] = at % static_cast<std::size_t>(size_bytes(p.count_type)) == 0 ? std::byte{5} : std::byte{0};
   return operands;
 }
 
 std::string differences(const HistogramCase& c, const HistogramOperands& got, const HistogramOperands& expected) {
-  const std::size_t size = c.problem.count_type == CountType::int64 ? 8 : 4;
+  const auto size = static_cast<std::size_t>(size_bytes(c.problem.count_type));
   for (std::size_t at = 0; at < got.counts.size(); ++at) {
     if (got.counts[at] == expected.counts[at]) continue;
     if (at < kGuardBytes || at >= kGuardBytes + count_bytes(c.problem)) return describe(c) + ": a byte beside the counts has been written";

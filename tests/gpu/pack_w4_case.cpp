@@ -97,8 +97,7 @@ PackW4Arguments PackW4Operands::arguments() {
 
 PackW4Operands make_operands(const PackW4Case& c, std::uint64_t seed) {
   const PackW4Problem& p = c.problem;
-  const int group_size = p.format.group_size;
-  const std::int64_t groups = group_size == 0 ? 1 : (p.k + group_size - 1) / group_size;
+  const std::int64_t groups = w4_groups(p.k, p.format);
   const auto offset = bytes(c.offset_words * 4);
   std::mt19937_64 random(seed);
   PackW4Operands operands;

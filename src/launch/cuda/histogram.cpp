@@ -2,26 +2,22 @@
 #include "sluice/histogram.hpp"
 
 #include <cuda_runtime_api.h>
-#include <string>
 
 #include "core/check_histogram.hpp"
 #include "core/histogram_config.hpp"
 #include "kernel/histogram/histogram_entry.hpp"
 #include "launch/bind_histogram.hpp"
 #include "launch/cuda/cuda_status.hpp"
+#include "launch/cuda/one_kernel.hpp"
 
 namespace sluice {
 namespace {
 
 // What a plan needs of the current device. Attributes alone: current_device() asks for more, and takes longer.
 Result<DeviceSpec> device_to_plan_for() {
-  int device = 0, major = 0, minor = 0, sms = 0, shared = 0;
+  if (Status s = check_hopper(); !s) return s.error();
+  int device = 0, sms = 0, shared = 0;
   if (Status s = cuda_status(cudaGetDevice(&device), "no usable GPU"); !s) return s.error();
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-  if (major != 9 || minor != 0)
-    return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
-                                              std::to_string(minor) + "; the kernels need 9.0 (Hopper)"};
   cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
   cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   Result<DeviceSpec> spec = find_device("h200");  // ways are to be compared, and keep their order on its smaller brothers
@@ -29,23 +25,6 @@ Result<DeviceSpec> device_to_plan_for() {
   spec->sm_count = sms;
   spec->shared_memory_per_cta_bytes = shared;
   return spec;
-}
-
-// Each kernel waits for the one before it itself, before it touches what that writes: what overlaps is launch and set-up, and the fetching
-// of samples while counts are cleared.
-Status launch(const void* kernel, int ctas, int threads, int shared_bytes, HistogramParams& params, Stream stream) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t launch{};
-  launch.gridDim = {static_cast<unsigned>(ctas), 1, 1};
-  launch.blockDim = {static_cast<unsigned>(threads), 1, 1};
-  launch.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
-  launch.stream = stream;
-  launch.attrs = &attribute;
-  launch.numAttrs = 1;
-  void* arguments[] = {&params};
-  return cuda_status(cudaLaunchKernelExC(&launch, kernel, arguments), "kernel launch");
 }
 
 Status run(const HistogramPlan& given, const HistogramArguments& arguments, int shared_limit, Stream stream) {
@@ -56,8 +35,10 @@ Status run(const HistogramPlan& given, const HistogramArguments& arguments, int 
   if (Status s = check_arguments(*valid, arguments); !s) return s;
   if (is_empty(*valid)) return Nothing{};
   BoundHistogram bound = bind(plan, arguments);
-  if (bound.clearing_ctas > 0)
-    if (Status s = launch(clear_counts_entry(), bound.clearing_ctas, kClearThreads, 0, bound.params, stream); !s) return s;
+  // The one that counts fetches samples while this one clears, and waits before it touches the counts.
+  if (const PlainLaunch clear{.kernel = clear_counts_entry(), .ctas = bound.clearing_ctas, .threads_per_cta = kClearThreads};
+      clear.ctas > 0)
+    if (Status s = enqueue(clear, &bound.params, stream); !s) return s;
   if (bound.grid_ctas == 0) return Nothing{};
   const void* const kernel = find_histogram_kernel(histogram_config(valid->sample, plan.way),
                                                    []<HistogramConfig listed>() { return histogram_kernel_entry<listed>(); });
@@ -66,7 +47,8 @@ Status run(const HistogramPlan& given, const HistogramArguments& arguments, int 
           cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit), "cudaFuncSetAttribute");
       !s)
     return s;
-  return launch(kernel, bound.grid_ctas, kHistogramThreads, shared, bound.params, stream);
+  return enqueue({.kernel = kernel, .ctas = bound.grid_ctas, .threads_per_cta = kHistogramThreads, .shared_memory_bytes = shared},
+                 &bound.params, stream);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Starting a kernel of plain CTAs, which passes over data once: those of quantize(), pack_w4() and permute_columns().
+// Starting a kernel of plain CTAs, which passes over data once: those of quantize(), pack_w4(), permute_columns() and histogram().
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct PlainLaunch {
   int threads_per_cta = 0;
   int shared_memory_bytes = 0;
 };
-// The kernel waits for its predecessor itself, before it touches global memory: what overlaps is launch and set-up alone.
+// The kernel waits for its predecessor itself, before it touches what that writes: what overlaps is launch and set-up.
 Status enqueue(const PlainLaunch& launch, void* params, Stream stream);
 
 }  // namespace sluice

@@ -1,14 +1,14 @@
 // histogram_on_emulator(): binds host pointers to a plan and runs its kernels on the emulated machine.
 #include <cstddef>
-#include <string>
+#include <vector>
 
 #include "sluice/histogram.hpp"
 
-#include "arch/emulated/emulator.hpp"
 #include "core/check_histogram.hpp"
 #include "core/histogram_config.hpp"
 #include "kernel/histogram/histogram_entry.hpp"
 #include "launch/bind_histogram.hpp"
+#include "launch/emulator/run_on_machine.hpp"
 
 namespace sluice {
 namespace {
@@ -22,7 +22,7 @@ std::vector<emulated::GlobalBuffer> buffers(const HistogramProblem& p, const His
   return {{.name = "samples", .data = arguments.samples, .bytes = static_cast<std::size_t>(sample_bytes(p)), .constant = !p.accumulate},
           {.name = "counts",
            .data = arguments.counts,
-           .bytes = static_cast<std::size_t>(p.bins) * (p.count_type == CountType::int64 ? 8 : 4),
+           .bytes = static_cast<std::size_t>(p.bins) * static_cast<std::size_t>(size_bytes(p.count_type)),
            .writable = true}};
 }
 
@@ -34,25 +34,19 @@ Status histogram_on_emulator(const HistogramPlan& given, const HistogramArgument
   if (!valid) return valid.error();
   plan.problem = *valid;
   if (Status s = check_arguments(*valid, arguments); !s) return s;
-  if (options.resident_clusters < 0)
-    return Error{ErrorCode::invalid_argument,
-                 "resident_clusters = " + std::to_string(options.resident_clusters) + " is negative; pass 0 for as many as make four CTAs"};
+  if (Status s = check_options(options); !s) return s;
   if (is_empty(*valid)) return Nothing{};
   const BoundHistogram bound = bind(plan, arguments);
   emulated::Launch launch{.clusters = bound.clearing_ctas, .threads_per_cta = kClearThreads, .buffers = buffers(*valid, arguments)};
-  try {
-    if (launch.clusters > 0) emulated::run(launch, {options}, [&] { emulated_clear_counts()(bound.params); });
-    if (bound.grid_ctas == 0) return Nothing{};
-    launch.clusters = bound.grid_ctas;
-    launch.threads_per_cta = kHistogramThreads;
-    launch.shared_memory_bytes = static_cast<int>(histogram_shared_bytes(plan.way, counted_bins(*valid)));
-    const EmulatedHistogramKernel kernel = find_histogram_kernel(
-        histogram_config(valid->sample, plan.way), []<HistogramConfig listed>() { return emulated_histogram_kernel<listed>(); });
-    emulated::run(launch, {options}, [&] { kernel(bound.params); });
-  } catch (const emulated::EmulationError& wrong) {
-    return Error{ErrorCode::emulation, "histogram: " + std::string(wrong.what())};
-  }
-  return Nothing{};
+  if (launch.clusters > 0)
+    if (Status s = run_on_machine("histogram", launch, options, [&] { emulated_clear_counts()(bound.params); }); !s) return s;
+  if (bound.grid_ctas == 0) return Nothing{};
+  launch.clusters = bound.grid_ctas;
+  launch.threads_per_cta = kHistogramThreads;
+  launch.shared_memory_bytes = static_cast<int>(histogram_shared_bytes(plan.way, counted_bins(*valid)));
+  const EmulatedHistogramKernel kernel = find_histogram_kernel(
+      histogram_config(valid->sample, plan.way), []<HistogramConfig listed>() { return emulated_histogram_kernel<listed>(); });
+  return run_on_machine("histogram", launch, options, [&] { kernel(bound.params); });
 }
 
 Status histogram_on_emulator(const HistogramProblem& problem, const HistogramArguments& arguments, const EmulatorOptions& options) {

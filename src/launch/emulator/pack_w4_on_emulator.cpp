@@ -1,16 +1,15 @@
 // pack_w4_on_emulator() and permute_columns_on_emulator(): bind host pointers to a problem and run its kernel on the emulated machine.
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "sluice/w4.hpp"
 
-#include "arch/emulated/emulator.hpp"
 #include "core/check_w4.hpp"
 #include "core/w4_layout.hpp"
 #include "core/w4_packing.hpp"
 #include "kernel/w4/w4_entry.hpp"
 #include "launch/bind_w4.hpp"
+#include "launch/emulator/run_on_machine.hpp"
 
 namespace sluice {
 namespace {
@@ -19,22 +18,6 @@ namespace emulated = arch::emulated;
 
 emulated::GlobalBuffer buffer(const char* name, const void* data, std::int64_t bytes, bool writable = false) {
   return {.name = name, .data = data, .bytes = static_cast<std::size_t>(bytes), .writable = writable};
-}
-
-Status check_options(const EmulatorOptions& options) {
-  if (options.resident_clusters >= 0) return Nothing{};
-  return Error{ErrorCode::invalid_argument,
-               "resident_clusters = " + std::to_string(options.resident_clusters) + " is negative; pass 0 for as many as make four CTAs"};
-}
-
-template <class Kernel>
-Status run_on_machine(const char* what, const emulated::Launch& launch, const EmulatorOptions& options, Kernel&& kernel) {
-  try {
-    emulated::run(launch, {options}, kernel);
-  } catch (const emulated::EmulationError& wrong) {
-    return Error{ErrorCode::emulation, std::string(what) + ": " + wrong.what()};
-  }
-  return Nothing{};
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
 // quantize_on_emulator(): binds host pointers to a problem and runs its kernel on the emulated machine.
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "sluice/quantize.hpp"
 
-#include "arch/emulated/emulator.hpp"
 #include "core/check_quantize.hpp"
 #include "core/quantize_config.hpp"
 #include "kernel/quantize/quantize_entry.hpp"
 #include "launch/bind_quantize.hpp"
+#include "launch/emulator/run_on_machine.hpp"
 
 namespace sluice {
 namespace {
@@ -30,9 +29,7 @@ Status quantize_on_emulator(const QuantizeProblem& problem, const QuantizeArgume
   if (!valid) return valid.error();
   const QuantizeProblem& p = *valid;
   if (Status s = check_arguments(p, arguments); !s) return s;
-  if (options.resident_clusters < 0)
-    return Error{ErrorCode::invalid_argument,
-                 "resident_clusters = " + std::to_string(options.resident_clusters) + " is negative; pass 0 for as many as make four CTAs"};
+  if (Status s = check_options(options); !s) return s;
   if (is_empty(p)) return Nothing{};
   const BoundQuantize bound = bind(p, arguments);
   const QuantizeConfig config = quantize_config(p);
@@ -46,12 +43,7 @@ Status quantize_on_emulator(const QuantizeProblem& problem, const QuantizeArgume
   if (p.input == QuantizeInput::silu_times) launch.buffers.push_back(buffer("y", arguments.y, span(p.ldy), p.type_x, false));
   const EmulatedQuantizeKernel kernel =
       find_quantize_kernel(config, []<QuantizeConfig listed>() { return emulated_quantize_kernel<listed>(); });
-  try {
-    emulated::run(launch, {options}, [&] { kernel(bound.params); });
-  } catch (const emulated::EmulationError& wrong) {
-    return Error{ErrorCode::emulation, "quantize: " + std::string(wrong.what())};
-  }
-  return Nothing{};
+  return run_on_machine("quantize", launch, options, [&] { kernel(bound.params); });
 }
 
 }  // namespace sluice

@@ -17,6 +17,7 @@
 #include "core/tile_parts.hpp"
 #include "kernel/kernel_entry.hpp"
 #include "launch/bind.hpp"
+#include "launch/emulator/run_on_machine.hpp"
 #include "launch/kernel_map.hpp"
 #include "scheduler/workspace.hpp"
 
@@ -104,9 +105,7 @@ bool built_with_emulator() { return true; }
 Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const EmulatorOptions& options, const Progress& progress) {
   if (Status s = check_plan(plan); !s) return s;
   if (Status s = check_arguments(plan, arguments); !s) return s;
-  if (options.resident_clusters < 0)
-    return Error{ErrorCode::invalid_argument,
-                 "resident_clusters = " + std::to_string(options.resident_clusters) + " is negative; pass 0 for as many as make four CTAs"};
+  if (Status s = check_options(options); !s) return s;
   if (is_empty(plan.problem)) return Nothing{};
   const EmulatedKernel kernel = find_emulated_kernel(plan.kernel);
   if (kernel == nullptr)
@@ -129,11 +128,7 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
       .progress = progress};
   if (!workspace.empty())
     launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});
-  try {
-    emulated::run(launch, {options}, [&] { kernel(*params); });
-  } catch (const emulated::EmulationError& wrong) {
-    return Error{ErrorCode::emulation, name(plan.kernel) + ": " + wrong.what()};
-  }
+  if (Status s = run_on_machine(name(plan.kernel), launch, options, [&] { kernel(*params); }); !s) return s;
   const auto flags_end =
       workspace.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(workspace.size(), kFlagBytes / sizeof(float)));
   if (const auto left = std::find_if(workspace.begin(), flags_end, [](float flag) { return std::bit_cast<std::uint32_t>(flag) != 0; });
