@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostSets = 1024;  // tiny products: a graph of this many launches is as long as we make them
 
-std::size_t padded(std::int64_t elements, int element_bytes) { return padded(static_cast<std::size_t>(elements * element_bytes)); }
+std::size_t room_of(std::int64_t elements, int element_bytes) { return padded(static_cast<std::size_t>(elements * element_bytes)); }
 
 GemmProblem validated(const Shape& shape) {
   const Result<GemmProblem> problem = validate(problem_of(shape, {}));
@@ -19,16 +19,16 @@ GemmProblem validated(const Shape& shape) {
 
 SetBytes::SetBytes(const Shape& shape) {
   const GemmProblem p = validated(shape);
-  a = padded(p.m * p.lda, size_bytes(p.type_a));
-  b = has_w4(shape) ? padded(matrix_bytes_b(p), 1) : padded(p.n * p.ldb, size_bytes(p.type_b));
+  a = room_of(p.m * p.lda, size_bytes(p.type_a));
+  b = has_w4(shape) ? room_of(matrix_bytes_b(p), 1) : room_of(p.n * p.ldb, size_bytes(p.type_b));
   if (has_w4(shape)) {
-    dense_b = padded(p.n * p.k, size_bytes(p.type_a));
-    codes = padded(p.n * p.k / 2, 1);
-    code_scales = padded(p.n * w4_groups(p.k, kBenchW4), size_bytes(p.type_a));
+    dense_b = room_of(p.n * p.k, size_bytes(p.type_a));
+    codes = room_of(p.n * p.k / 2, 1);
+    code_scales = room_of(p.n * w4_groups(p.k, kBenchW4), size_bytes(p.type_a));
   }
-  d = padded(p.m * p.n, size_bytes(p.type_d));
-  scale_a = padded(p.batch_stride_scale_a, sizeof(float));  // as for a batch: from the first to where the next matrix's would begin
-  scale_b = padded(p.batch_stride_scale_b, sizeof(float));
+  d = room_of(p.m * p.n, size_bytes(p.type_d));
+  scale_a = room_of(p.batch_stride_scale_a, sizeof(float));  // as for a batch: from the first to where the next matrix's would begin
+  scale_b = room_of(p.batch_stride_scale_b, sizeof(float));
 }
 
 int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t most_bytes) {
