@@ -16,6 +16,7 @@
 #include "core/kernel_layout.hpp"
 #include "random_plans.hpp"
 #include "scheduler/group_table.hpp"
+#include "scheduler/item_lists.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {

@@ -10,6 +10,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "random_plans.hpp"
+#include "scheduler/item_lists.hpp"
 #include "scheduler/replay.hpp"
 #include "scheduler/scheduler.hpp"
 #include "simulator/coverage.hpp"
