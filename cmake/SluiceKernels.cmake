@@ -1,18 +1,23 @@
-# The kernels, for each machine one instance file for each line of core/kernel_list.def and each type that quantize and histogram read,
-# one for the packing of weights of 4 bits, and the launch room.
+# The kernels, for each machine one instance file for each line of core/kernel_list.def (those with a recorder have lines of their own) and
+# each type that quantize and histogram read, one for the packing of weights of 4 bits, and the launch room.
 
 set(list_file ${PROJECT_SOURCE_DIR}/src/core/kernel_list.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
-file(STRINGS ${list_file} kernel_lines REGEX "^SLUICE_KERNEL\\(")
+file(STRINGS ${list_file} kernel_lines REGEX "^SLUICE_(TRACED_)?KERNEL\\(")
 
 # sluice_instances(FOLDER EXTENSION OUT): the names of the generated files.
 function(sluice_instances folder extension out)
   set(files)
   foreach(line IN LISTS kernel_lines)
-    string(REGEX REPLACE "^SLUICE_KERNEL\\((.*)\\).*$" "\\1" name "${line}")
+    string(REGEX REPLACE "^SLUICE_(TRACED_)?KERNEL\\((.*)\\).*$" "\\2" name "${line}")
     string(REGEX REPLACE ", *" "_" name "${name}")
+    set(instance kernel/kernel_instance)
+    if(line MATCHES "^SLUICE_TRACED_KERNEL")
+      set(instance kernel/trace/traced_instance)
+      string(PREPEND name traced_)
+    endif()
     set(file ${PROJECT_BINARY_DIR}/${folder}/gemm_${name}.${extension})
-    file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/kernel_instance.cuh\"\n\n${line}\n" @ONLY)
+    file(CONFIGURE OUTPUT ${file} CONTENT "#include \"${instance}.cuh\"\n\n${line}\n" @ONLY)
     list(APPEND files ${file})
   endforeach()
   foreach(type bf16 fp16 fp32)

@@ -4,10 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
 
+#include "sluice/backend.hpp"
 #include "sluice/error.hpp"
 #include "sluice/plan_value.hpp"
 
@@ -45,24 +43,6 @@ using Progress = std::function<void(double done)>;
 // The same work on the CPU, in host memory, by the plan's own division: each work tile is computed by one thread, k-tile by k-tile,
 // with the slow and independent reference arithmetic. `threads` of 0 takes all cores.
 Status run_on_cpu(const Plan& plan, const GemmArguments& host_arguments, int threads = 0, const Progress& progress = {});
-
-// Where a plan can be carried out.
-enum class Backend : std::uint8_t {
-  cuda,       // run(): on the current GPU
-  emulator,   // run_on_emulator(): the same kernel on an emulated one (sluice/emulator.hpp)
-  reference,  // run_on_cpu(): plain loops
-};
-const char* to_string(Backend backend);  // "cuda", "emulator", "reference"
-std::optional<Backend> parse_backend(std::string_view text);
-
-struct BackendChoice {
-  Backend backend = Backend::reference;
-  std::string why;  // in words: what speaks against those that come before it
-};
-
-// The GPU if the current one is a Hopper and the build has kernels for it, else the emulator for what it can finish in seconds, else
-// the reference. A schedule that no kernel runs is the reference's, too.
-BackendChoice automatic_backend(const Plan& plan);
 
 // True if this build has the CUDA kernels in it.
 bool built_with_cuda();

@@ -1,6 +1,7 @@
 // Everything of the C++ API.
 #pragma once
 
+#include "sluice/backend.hpp"
 #include "sluice/calibration.hpp"
 #include "sluice/candidate.hpp"
 #include "sluice/device.hpp"
@@ -18,6 +19,8 @@
 #include "sluice/scaling.hpp"
 #include "sluice/schedule.hpp"
 #include "sluice/simulate.hpp"
+#include "sluice/trace.hpp"
+#include "sluice/trace_event.hpp"
 #include "sluice/types.hpp"
 #include "sluice/verify.hpp"
 #include "sluice/version.hpp"

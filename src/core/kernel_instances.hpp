@@ -6,7 +6,7 @@
 namespace sluice {
 
 // What a line of the list is compiled for: see kernel_list.def.
-enum class InstanceSet { rc, all, fp8, fp8_mixed, w4 };
+enum class InstanceSet { bf16, rc, all, fp8, fp8_mixed, w4 };
 
 // A line's configuration for its types and the n-th layout: rc, rr, cc, cr.
 constexpr KernelConfig with_types_and_layout(KernelConfig config, DataType type_a, DataType type_b, int layout_index) {
@@ -29,7 +29,9 @@ constexpr void for_each_kernel_of_line(F&& f) {
       f.template operator()<with_types_and_layout(config, type, type, 3)>();
     }
   };
-  if constexpr (set == InstanceSet::rc || set == InstanceSet::all) {
+  if constexpr (set == InstanceSet::bf16) {
+    each_layout.template operator()<bf16>();
+  } else if constexpr (set == InstanceSet::rc || set == InstanceSet::all) {
     each_layout.template operator()<bf16>();
     each_layout.template operator()<fp16>();
   } else if constexpr (set == InstanceSet::w4) {
@@ -51,13 +53,29 @@ constexpr void for_each_kernel_of_line(F&& f) {
     .tile_m = tile_m_, .tile_n = tile_n_, .tile_k = tile_k_, .cluster_m = cluster_m_, .cluster_n = cluster_n_, .ctas_per_sm = ctas_per_sm_ \
   }
 
+#define SLUICE_EACH_OF_LINE(instances, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm) \
+  for_each_kernel_of_line<InstanceSet::instances,                                                                        \
+                          SLUICE_KERNEL_CONFIG(schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)>(f);
+
 template <class F>
 constexpr void for_each_kernel(F&& f) {
-#define SLUICE_KERNEL(instances, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm) \
-  for_each_kernel_of_line<InstanceSet::instances,                                                                  \
-                          SLUICE_KERNEL_CONFIG(schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)>(f);
+#define SLUICE_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
+#define SLUICE_TRACED_KERNEL(...)
 #include "core/kernel_list.def"
 #undef SLUICE_KERNEL
+#undef SLUICE_TRACED_KERNEL
 }
+
+// The same of those that are compiled with a recorder, too.
+template <class F>
+constexpr void for_each_traced_kernel(F&& f) {
+#define SLUICE_KERNEL(...)
+#define SLUICE_TRACED_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
+#include "core/kernel_list.def"
+#undef SLUICE_KERNEL
+#undef SLUICE_TRACED_KERNEL
+}
+
+#undef SLUICE_EACH_OF_LINE
 
 }  // namespace sluice

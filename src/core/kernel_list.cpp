@@ -2,6 +2,7 @@
 
 #include "sluice/kernel_config.hpp"
 #include "sluice/kernel_list.hpp"
+#include "sluice/trace.hpp"
 
 #include "core/groups.hpp"
 #include "core/kernel_instances.hpp"
@@ -39,6 +40,15 @@ const std::vector<KernelConfig>& kernel_list() {
   static const std::vector<KernelConfig> list = [] {
     std::vector<KernelConfig> all;
     for_each_kernel([&]<KernelConfig config>() { all.push_back(config); });
+    return all;
+  }();
+  return list;
+}
+
+const std::vector<KernelConfig>& traced_kernel_list() {
+  static const std::vector<KernelConfig> list = [] {
+    std::vector<KernelConfig> all;
+    for_each_traced_kernel([&]<KernelConfig config>() { all.push_back(config); });
     return all;
   }();
   return list;

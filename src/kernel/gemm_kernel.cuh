@@ -20,6 +20,7 @@
 #include "kernel/pipeline.cuh"
 #include "kernel/reduction/pieces.cuh"
 #include "kernel/tickets.cuh"
+#include "kernel/trace/trace.cuh"
 #include "kernel/work_ring.cuh"
 
 namespace sluice {
@@ -38,7 +39,7 @@ constexpr RegisterSplit register_split(const KernelConfig& config) {
   return joins_pieces(config) ? RegisterSplit{56, 224} : RegisterSplit{40, 232};
 }
 
-template <KernelConfig config>
+template <KernelConfig config, class Trace = NoTrace>
 class GemmKernel {
  public:
   SLUICE_DEVICE GemmKernel(const GemmParams& params, std::byte* shared)
@@ -121,7 +122,6 @@ class GemmKernel {
       if (arch::elect_one()) Dispatcher<config>(params_, work_, tickets_).run(item, first);
       return;
     }
-    arch::note_role("producer");
     if constexpr (config.load == LoadPath::threads) {
       produce(ThreadProducer<config>(params_.mainloop, ring_), first);
     } else if (warp == 0) {
@@ -138,20 +138,22 @@ class GemmKernel {
   SLUICE_DEVICE void produce(const Producer& producer, WorkTile tile) const {
     // Nothing in global memory that is not constant is touched before this.
     if (!producer.constant()) arch::wait_for_predecessor();
+    Trace trace(params_, Producer::kAlone ? Role::producing_thread : Role::producing_warp);
     typename Ring::Position at;
     typename Work::Position work_at;
     SLUICE_NO_UNROLL
     for (bool first = true;; first = false) {
       if (!first || !known_early()) tile = work_.read(work_at);
       if (tile.peers == 0) break;
-      arch::note_work(tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end);
+      trace.begin(tile);
       producer.load(at, tile, first);
+      trace.mark(TraceEvent::mainloop_end);
       work_.template release<Producer::kAlone>(work_at);
     }
   }
 
   SLUICE_DEVICE void consume(int warpgroup) const {
-    arch::note_role(warpgroup == 0 ? "consumer 0" : "consumer 1");
+    Trace trace(params_, Role::consumer, warpgroup);
     const int first_block = kPingpong ? 0 : warpgroup * blocks_per_warpgroup(config);
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
     TileStore<config> output(params_.epilogue, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block);
@@ -170,8 +172,9 @@ class GemmKernel {
         work_.release(work_at);
         continue;
       }
-      arch::note_work(ahead.tile_m, ahead.tile_n, ahead.group, ahead.k_begin, ahead.k_end);
+      trace.begin(ahead);
       if (kPingpong) wait_for_turn(warpgroup);
+      trace.mark_first_data(ring_, at, k_tiles);
       Accumulators<config> sums;
       const auto issued = [&] {
         if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
@@ -180,10 +183,12 @@ class GemmKernel {
         Consumer<config>(params_.mainloop, ring_, first_block).multiply(sums, at, k_tiles, issued);
       else
         rows.multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
+      trace.mark(TraceEvent::mainloop_end);
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
       if constexpr (promotes(config)) ScaleSums<config>::apply(sums, params_.mainloop, tile, first_block);
-      Pieces::finish(params_, shared_, sums, tile, warpgroup, output);
+      Pieces::finish(params_, shared_, sums, tile, warpgroup, output, trace);
+      trace.mark(TraceEvent::done);
       at.stage = arch::uniform(at.stage);  // else the main loop moves each descriptor from a register of every lane to one of the warp
     }
     output.finish();
@@ -202,9 +207,9 @@ class GemmKernel {
 };
 
 // The whole body of the kernel of one configuration.
-template <KernelConfig config>
+template <KernelConfig config, class Trace = NoTrace>
 SLUICE_DEVICE void run_gemm_kernel(const GemmParams& params) {
-  GemmKernel<config> kernel(params, arch::dynamic_shared_memory());
+  GemmKernel<config, Trace> kernel(params, arch::dynamic_shared_memory());
   kernel.run();
 }
 

@@ -19,13 +19,18 @@ struct KernelConfigHash {
   }
 };
 
-// Every kernel of the list, by what entry.operator()<config>() gives; null for a configuration that is not in it.
-template <class Entry>
+// Every kernel of the list (or those with a recorder), by what entry.operator()<config>() gives; null for a configuration that is not in
+// it.
+template <class Entry, bool traced = false>
 class KernelMap {
  public:
   template <class F>
   explicit KernelMap(const F& entry) {
-    for_each_kernel([&]<KernelConfig listed>() { entries_.emplace(listed, entry.template operator()<listed>()); });
+    const auto add = [&]<KernelConfig listed>() { entries_.emplace(listed, entry.template operator()<listed>()); };
+    if constexpr (traced)
+      for_each_traced_kernel(add);
+    else
+      for_each_kernel(add);
   }
   Entry find(const KernelConfig& config) const {
     const auto found = entries_.find(config);

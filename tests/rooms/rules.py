@@ -8,6 +8,7 @@ KNOWS = {
     "scheduler": {"core"},
     "planner": {"core", "scheduler"},
     "simulator": {"core", "scheduler"},
+    "trace": {"core", "scheduler"},
     "reference": {"core", "scheduler"},
     "kernel": {"arch", "scheduler", "core"},
     "launch": {"kernel", "arch", "scheduler", "core"},

@@ -30,6 +30,7 @@ int cluster_in_grid();
 int cta_in_grid();
 int ctas_in_grid();
 int clusters_in_grid();
+int sm_number();  // the place that the CTA has taken
 bool elect_one(const Location& at);
 float shuffle_xor(float value, int mask, const Location& at);
 std::array<int, 32> values_of_lanes(int value, const char* what, const Location& at);

@@ -78,6 +78,7 @@ int cluster_in_grid() { return self().cta->cluster->number; }
 int cta_in_grid() { return cluster_in_grid() * machine().launch().ctas_per_cluster + cta_in_cluster(); }
 int ctas_in_grid() { return machine().launch().clusters * machine().launch().ctas_per_cluster; }
 int clusters_in_grid() { return machine().launch().clusters; }
+int sm_number() { return self().cta->place; }
 
 bool elect_one(const Location& at) {
   const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::elect, at);

@@ -1,4 +1,4 @@
-// Clocks, and values from other lanes: for kernels other than a GEMM.
+// Clocks, and values from other lanes: for traces, and kernels other than a GEMM.
 #pragma once
 
 #include "arch/sm90/device.cuh"
@@ -12,6 +12,7 @@ SLUICE_DEVICE std::uint64_t global_time_ns() {
   return time;
 }
 SLUICE_DEVICE std::uint64_t clock_cycles() { return static_cast<std::uint64_t>(clock64()); }
+SLUICE_DEVICE int sm_number() { return static_cast<int>(cuda::ptx::get_sreg_smid()); }
 
 // The value that lane `lane ^ mask` of a converged warp passed.
 SLUICE_DEVICE float shuffle_xor(float value, int mask) { return __shfl_xor_sync(~0u, value, mask); }

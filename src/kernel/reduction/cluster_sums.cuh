@@ -9,6 +9,7 @@
 #include "core/tile_parts.hpp"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 #include "kernel/pipeline.cuh"
+#include "kernel/trace/trace.cuh"
 
 namespace sluice {
 
@@ -33,10 +34,12 @@ class ClusterSums {
   }
 
   // The part that this CTA is to store, with everybody's sums in it.
-  SLUICE_DEVICE TilePart exchange(Accumulators<config>& sums, int splits) const {
+  template <class Trace>
+  SLUICE_DEVICE TilePart exchange(Accumulators<config>& sums, int splits, const Trace& trace) const {
     const int me = arch::cta_in_cluster();
     const TilePart mine{part_begin(config, me, splits), part_begin(config, me + 1, splits), parts_are_chunks(config, splits)};
     const int bytes = (splits - 1) * (mine.end - mine.begin) * kPacketBytes;
+    trace.mark(TraceEvent::wait_begin);
     arch::cluster_wait();
     arch::named_barrier_sync(barrier_id_, kWarpgroupThreads);  // all warps have multiplied: this warpgroup needs the ring no more
     const int thread = arch::thread_in_warpgroup();
@@ -46,6 +49,7 @@ class ClusterSums {
     push(sums, me, splits);
     if (bytes > 0) {
       arch::barrier_wait(full_, 0);
+      trace.mark(TraceEvent::wait_end);
       add(sums, mine, splits);
     }
     return mine;

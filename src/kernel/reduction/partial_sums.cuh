@@ -7,6 +7,7 @@
 
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
+#include "kernel/trace/trace.cuh"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
@@ -28,12 +29,15 @@ class PartialSums {
     if (is_first_thread()) arch::atomic_add_acq_rel(flag(tile), 1);
   }
 
-  SLUICE_DEVICE void collect(Accumulators<config>& sums, const WorkTile& tile) const {
+  template <class Trace>
+  SLUICE_DEVICE void collect(Accumulators<config>& sums, const WorkTile& tile, const Trace& trace) const {
+    trace.mark(TraceEvent::wait_begin);
     if (is_first_thread()) {
       arch::wait_for_flag(flag(tile), static_cast<std::uint32_t>(tile.peers - 1));
       arch::store_relaxed(flag(tile), 0);
     }
     sync_warpgroup();
+    trace.mark(TraceEvent::wait_end);
     const float* place = place_of(tile, 0);
     const std::int64_t step = place_of(tile, 1) - place;
     int others = tile.peers - 1;

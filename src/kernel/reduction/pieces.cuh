@@ -22,21 +22,22 @@ class PiecesOfTiles {
   }
 
   // By a consumer warpgroup that has multiplied.
+  template <class Trace>
   static SLUICE_DEVICE void finish(const GemmParams& params, std::byte* shared, Accumulators<config>& sums, const WorkTile& tile,
-                                   int warpgroup, TileStore<config>& output) {
+                                   int warpgroup, TileStore<config>& output, const Trace& trace) {
     const int barrier_id = TileStore<config>::kFirstBarrier + warpgroup;
     TilePart part;
     std::uint32_t slices = 0;  // still to be finished
     if constexpr (joins_pieces(config)) {
       if (tile.peers > 1 && meet_in_slices(params)) {
-        slices = SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).meet(sums);
+        slices = SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).meet(sums, trace);
         if (slices == 0) return;
       } else if (tile.peers > 1 && meet_in_cluster(params)) {
-        part = ClusterSums<config>(shared, warpgroup, barrier_id).exchange(sums, tile.peers);
+        part = ClusterSums<config>(shared, warpgroup, barrier_id).exchange(sums, tile.peers, trace);
       } else if (tile.peers > 1) {
         const PartialSums<config> pieces(params, warpgroup, barrier_id);
         if (tile.peer + 1 < tile.peers) return pieces.leave(sums, tile);
-        pieces.collect(sums, tile);
+        pieces.collect(sums, tile, trace);
       }
     }
     const bool last = (slices & SeparateSums<config>::kLast) != 0;
@@ -45,6 +46,7 @@ class PiecesOfTiles {
       if constexpr (joins_in_slices(config)) {
         if (slices != 0) part = SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).add_up(sums, take_lowest(slices));
       }
+      trace.mark(TraceEvent::epilogue_begin);
       if (part.whole_chunks || params.epilogue.path == StorePath::elementwise)
         output.store(sums, tile, part);
       else if constexpr (joins_in_cluster(config) || joins_in_slices(config))

@@ -10,6 +10,7 @@
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 #include "kernel/pipeline.cuh"
+#include "kernel/trace/trace.cuh"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
@@ -27,7 +28,8 @@ class SeparateSums {
         barrier_id_(barrier_id) {}
 
   // Leaves this piece's sums. Returns the slices that are now this warpgroup's to finish, a bit for each, and kLast if clear() is, too.
-  SLUICE_DEVICE std::uint32_t meet(const Accumulators<config>& sums) const {
+  template <class Trace>
+  SLUICE_DEVICE std::uint32_t meet(const Accumulators<config>& sums, const Trace& trace) const {
     float* const place = place_of(tile_.peer);
     SLUICE_UNROLL
     for (int i = 0; i < kPackets; ++i) {
@@ -35,6 +37,7 @@ class SeparateSums {
       arch::store_global(reinterpret_cast<arch::Floats4*>(place + i * kRowElems), arch::Floats4{{from[0], from[1], from[2], from[3]}});
     }
     sync_warpgroup();  // what all threads have written is published by the one that counts
+    trace.mark(TraceEvent::wait_begin);
     if (arch::thread_in_warpgroup() == 0) {
       const std::uint32_t verdict[4] = {arrive(), 0, 0, 0};
       arch::store_shared(verdict_, verdict);
@@ -42,6 +45,7 @@ class SeparateSums {
     sync_warpgroup();
     std::uint32_t verdict[4];
     arch::load_shared(verdict_, verdict);
+    trace.mark(TraceEvent::wait_end);
     return verdict[0];
   }
 

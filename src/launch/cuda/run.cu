@@ -11,6 +11,7 @@
 #include "launch/cuda/cuda_status.hpp"
 #include "launch/cuda/registry.hpp"
 #include "launch/cuda/tensor_map.hpp"
+#include "launch/cuda/traced.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
@@ -32,7 +33,7 @@ Status check_device(const DeviceSpec& planned) {
                                             std::to_string(minor) + "; the kernels need 9.0 (Hopper)"};
 }
 
-Status launch(const Plan& plan, const void* kernel, GemmParams& params, Stream stream) {
+Status launch(const Plan& plan, const void* kernel, TracedGemmParams& params, Stream stream) {
   if (Status s = cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_memory_bytes),
                              "cannot reserve shared memory");
       !s)
@@ -64,6 +65,11 @@ Status prepare_workspace(void* workspace, std::size_t workspace_bytes, Stream st
 }
 
 Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes, Stream stream) {
+  return run_kernel(find_gemm_kernel(plan.kernel), plan, arguments, workspace, workspace_bytes, {}, stream);
+}
+
+Status run_kernel(const void* kernel, const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes,
+                  const TraceParams& trace, Stream stream) {
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (workspace_bytes < plan.workspace_bytes || (plan.workspace_bytes > 0 && workspace == nullptr))
     return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +
@@ -71,14 +77,14 @@ Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, st
                                                      " (Plan::workspace_bytes)"};
   if (is_empty(plan.problem)) return Nothing{};
   if (Status s = check_device(plan.device); !s) return s;
-  const void* kernel = find_gemm_kernel(plan.kernel);
   if (kernel == nullptr)
     return Error{ErrorCode::unsupported,
                  "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
 
   Result<GemmParams> params = bind(plan, arguments, workspace, encode_tensor_map);
   if (!params) return params.error();
-  return launch(plan, kernel, *params, stream);
+  TracedGemmParams all{*params, trace};
+  return launch(plan, kernel, all, stream);
 }
 
 }  // namespace sluice

@@ -18,6 +18,7 @@
 #include "kernel/kernel_entry.hpp"
 #include "launch/bind.hpp"
 #include "launch/emulator/run_on_machine.hpp"
+#include "launch/emulator/traced_on_emulator.hpp"
 #include "launch/kernel_map.hpp"
 #include "scheduler/workspace.hpp"
 
@@ -103,11 +104,15 @@ EmulatedKernel find_emulated_kernel(const KernelConfig& config) {
 bool built_with_emulator() { return true; }
 
 Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const EmulatorOptions& options, const Progress& progress) {
+  return run_kernel_on_emulator(find_emulated_kernel(plan.kernel), plan, arguments, {}, {}, options, progress);
+}
+
+Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const GemmArguments& arguments, TraceBuffer buffer,
+                              const TraceParams& trace, const EmulatorOptions& options, const Progress& progress) {
   if (Status s = check_plan(plan); !s) return s;
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (Status s = check_options(options); !s) return s;
   if (is_empty(plan.problem)) return Nothing{};
-  const EmulatedKernel kernel = find_emulated_kernel(plan.kernel);
   if (kernel == nullptr)
     return Error{ErrorCode::unsupported,
                  "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
@@ -115,6 +120,7 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
   if (!workspace.empty()) std::fill(workspace.begin() + kFlagBytes / 4, workspace.end(), std::numeric_limits<float>::quiet_NaN());
   const Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_tensor_map);
   if (!params) return params.error();
+  const TracedGemmParams all{*params, trace};
 
   const int cluster = launched_cluster_size(plan.kernel, plan.scheduler);
   emulated::Launch launch{
@@ -128,7 +134,8 @@ Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const E
       .progress = progress};
   if (!workspace.empty())
     launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});
-  if (Status s = run_on_machine(name(plan.kernel), launch, options, [&] { kernel(*params); }); !s) return s;
+  if (buffer.data != nullptr) launch.buffers.push_back({.name = "trace", .data = buffer.data, .bytes = buffer.bytes, .writable = true});
+  if (Status s = run_on_machine(name(plan.kernel), launch, options, [&] { kernel(all); }); !s) return s;
   const auto flags_end =
       workspace.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(workspace.size(), kFlagBytes / sizeof(float)));
   if (const auto left = std::find_if(workspace.begin(), flags_end, [](float flag) { return std::bit_cast<std::uint32_t>(flag) != 0; });

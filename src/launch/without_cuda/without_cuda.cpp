@@ -5,6 +5,7 @@
 #include "sluice/histogram.hpp"
 #include "sluice/quantize.hpp"
 #include "sluice/run.hpp"
+#include "sluice/trace.hpp"
 #include "sluice/w4.hpp"
 
 namespace sluice {
@@ -21,6 +22,7 @@ bool built_with_cuda() { return false; }
 Result<DeviceSpec> current_device() { return no_cuda(); }
 Status prepare_workspace(void*, std::size_t, Stream) { return no_cuda(); }
 Status run(const Plan&, const GemmArguments&, void*, std::size_t, Stream) { return no_cuda(); }
+Status run_traced(const Plan&, const GemmArguments&, void*, std::size_t, TraceBuffer, Stream) { return no_cuda("run_traced_on_emulator"); }
 Status quantize(const QuantizeProblem&, const QuantizeArguments&, Stream) { return no_cuda("quantize_on_cpu"); }
 Status pack_w4(const PackW4Problem&, const PackW4Arguments&, Stream) { return no_cuda("pack_w4_on_cpu"); }
 Status permute_columns(const PermuteColumnsProblem&, const void*, const std::int32_t*, void*, Stream) {

@@ -4,6 +4,7 @@
 #include "sluice/emulator.hpp"
 #include "sluice/histogram.hpp"
 #include "sluice/quantize.hpp"
+#include "sluice/trace.hpp"
 #include "sluice/w4.hpp"
 
 namespace sluice {
@@ -19,6 +20,9 @@ Error no_emulator(const char* instead) {
 bool built_with_emulator() { return false; }
 
 Status run_on_emulator(const Plan&, const GemmArguments&, const EmulatorOptions&, const Progress&) { return no_emulator("run_on_cpu"); }
+Status run_traced_on_emulator(const Plan&, const GemmArguments&, TraceBuffer, const EmulatorOptions&, const Progress&) {
+  return no_emulator("run_traced");
+}
 Status quantize_on_emulator(const QuantizeProblem&, const QuantizeArguments&, const EmulatorOptions&) {
   return no_emulator("quantize_on_cpu");
 }
