@@ -14,6 +14,7 @@
 #include "bench/grouped.hpp"
 #include "bench/grouped_measurement.hpp"
 #include "bench/measurement.hpp"
+#include "bench/report_page.hpp"
 #include "bench/tuning.hpp"
 
 namespace sluice {
@@ -101,6 +102,15 @@ Status write_plans(const BenchOptions& options, const BenchReport& report, const
   return Nothing{};
 }
 
+// The page, and its plots one by one: report.html and report-ratio.svg.
+Status write_page(const BenchOptions& options, const BenchReport& report, const DeviceSpec& device) {
+  if (Status s = write_file(options.html, report_page(report, device)); !s) return s;
+  const std::string stem = options.html.ends_with(".html") ? options.html.substr(0, options.html.size() - 5) : options.html;
+  for (const auto& [name, svg] : report_plots(report, device))
+    if (Status s = write_file(stem + "-" + name + ".svg", svg); !s) return s;
+  return Nothing{};
+}
+
 Result<int> run_suite(const BenchOptions& options, const DeviceSpec& device, const std::shared_ptr<const CublasLt>& cublaslt) {
   Result<std::vector<Shape>> shapes = shapes_for(options);
   if (!shapes) return shapes.error();
@@ -115,6 +125,8 @@ Result<int> run_suite(const BenchOptions& options, const DeviceSpec& device, con
   }
   if (!options.plans.empty())
     if (Status s = write_plans(options, report, device); !s) return s.error();
+  if (!options.html.empty())
+    if (Status s = write_page(options, report, device); !s) return s.error();
   return finish(options, report, broken);
 }
 

@@ -26,6 +26,7 @@ struct BenchOptions {
 
   std::string out;    // a JSON file with every number; empty: none
   std::string plans;  // with `planner`: a plan file for the fastest candidate of each shape; empty: none
+  std::string html;   // a page of plots of a suite, each of them beside it as FILE-NAME.svg; empty: none
   bool json = false;  // the same JSON on stdout instead of the table
 
   // Only shapes with m in [m_min, m_max] and this text in "MxNxK".

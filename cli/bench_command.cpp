@@ -84,6 +84,7 @@ void add_bench_command(CLI::App& app, Session& session) {
   command->add_option("--type", flags->type,
                       "Of A and B: bf16, e4m3 with block scales, or int4 for a packed B beside a bf16 A (default: the suite's)");
   command->add_option("--out", options.out, "A JSON file for every number");
+  command->add_option("--html", options.html, "Of a suite: a page of plots, each of them beside it as an SVG file");
   command->add_option("--m-min", options.m_min, "Only shapes with at least this many rows");
   command->add_option("--m-max", options.m_max, "Only shapes with at most this many rows");
   command->add_option("--shape", options.shape_filter, "Only shapes with this text in MxNxK");
@@ -107,11 +108,12 @@ void add_bench_command(CLI::App& app, Session& session) {
       "--floor", options.floor,
       "Instead of a suite memory alone: how long reading so many MB takes, numbers separated by commas, or all (1 to 1024)");
   floor->excludes(chain)->excludes(grouped);
-  for (const char* flag : {"--suite", "--against", "--seed", "--type", "--shape", "--m-min", "--m-max", "--planner", "--constant-b"})
+  for (const char* flag :
+       {"--suite", "--against", "--seed", "--type", "--shape", "--m-min", "--m-max", "--planner", "--constant-b", "--html"})
     floor->excludes(command->get_option(flag));
-  for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--constant-b"})
+  for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--constant-b", "--html"})
     grouped->excludes(command->get_option(flag));
-  for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--planner", "--constant-b"})
+  for (const char* flag : {"--suite", "--seed", "--type", "--shape", "--m-min", "--m-max", "--planner", "--constant-b", "--html"})
     chain->excludes(command->get_option(flag));
   command->add_option("--rounds", options.rounds, "Turns of each competitor (default: as many as the seconds allow, 7 at least)");
   command->add_option("--seconds-per-shape", options.seconds_per_shape, "GPU time to aim at")->capture_default_str()->check(above_zero());

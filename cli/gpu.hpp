@@ -9,6 +9,7 @@
 #include "bench/histogram_bench.hpp"
 #include "bench/pack_w4_bench.hpp"
 #include "bench/quantize_bench.hpp"
+#include "bench/trace_operands.hpp"
 #include "sluice/error.hpp"
 #include "sluice/histogram.hpp"
 #include "sluice/plan.hpp"
@@ -52,6 +53,9 @@ Status histogram_on_gpu(const HistogramProblem& problem, const HistogramArgument
 
 // The same of run_histogram_bench().
 Result<int> run_histogram_benchmark(const HistogramBenchOptions& options);
+
+// Runs the plan's traced kernel and its plain one in turns.
+Result<bench::TraceRun> trace_on_gpu(const Plan& plan);
 
 // The same of run_calibration().
 Result<int> run_calibrate(const CalibrationOptions& options);

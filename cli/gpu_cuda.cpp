@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
 
+#include "bench/trace_measurement.hpp"
 #include "gpu.hpp"
 
 namespace sluice::cli {
@@ -216,6 +217,8 @@ Result<int> run_histogram_benchmark(const HistogramBenchOptions& options) {
   if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
   return run_histogram_bench(options);
 }
+
+Result<bench::TraceRun> trace_on_gpu(const Plan& plan) { return bench::measure_trace(plan); }
 
 Result<int> run_calibrate(const CalibrationOptions& options) {
   if (const Result<DeviceSpec> device = current_device(); !device) return device.error();

@@ -73,6 +73,7 @@ int run_command_line(int argc, char** argv) {
   add_plan_command(app, session);
   add_explain_command(app, session);
   add_simulate_command(app, session);
+  add_trace_command(app, session);
   add_gemm_command(app, session);
   add_quantize_command(app, session);
   add_pack_command(app, session);

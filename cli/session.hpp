@@ -56,6 +56,7 @@ void add_list_command(CLI::App& app, Session& session);
 void add_plan_command(CLI::App& app, Session& session);
 void add_explain_command(CLI::App& app, Session& session);
 void add_simulate_command(CLI::App& app, Session& session);
+void add_trace_command(CLI::App& app, Session& session);
 void add_gemm_command(CLI::App& app, Session& session);
 void add_quantize_command(CLI::App& app, Session& session);
 void add_pack_command(CLI::App& app, Session& session);

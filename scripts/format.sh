@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mapfile -t files < <(find include src cli bench tests examples -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.c' \
+mapfile -t files < <(find include src cli bench pages tests examples -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.c' \
                        -o -name '*.cuh' -o -name '*.cu' \) | sort)
 if [ "${1:-}" = --check ]; then
   report=$(clang-format-14 --dry-run -Werror "${files[@]}" 2>&1) && exit 0

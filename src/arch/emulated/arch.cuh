@@ -77,6 +77,7 @@ SLUICE_DEVICE void wait_for_predecessor(Location at = Location::current()) { emu
 SLUICE_DEVICE void allow_successor() {}
 SLUICE_DEVICE std::uint64_t global_time_ns() { return emulated::clock_cycles(); }
 SLUICE_DEVICE std::uint64_t clock_cycles() { return emulated::clock_cycles(); }
+SLUICE_DEVICE void settle_barrier(SharedAddress) {}
 SLUICE_DEVICE int sm_number() { return emulated::sm_number(); }
 
 // mbarriers

@@ -13,7 +13,9 @@ class Recorder : public NoTrace {
   SLUICE_DEVICE Recorder(const GemmParams& params, Role role, int warpgroup = 0)
       : NoTrace(params, role, warpgroup),
         params_(static_cast<const TracedGemmParams&>(params).trace),
-        track_(arch::cta_in_grid() * kTracksPerCta + (role == Role::consumer ? kTracedProducers + warpgroup : arch::warp_in_cta())),
+        track_(arch::cta_in_grid() * kTracksPerCta +
+               (role == Role::consumer ? kTracedProducers + warpgroup : arch::thread_in_warpgroup() / 32)),
+        alone_(role == Role::producing_thread),
         writes_(role == Role::producing_thread || (role == Role::consumer ? arch::thread_in_warpgroup() : arch::lane()) == 0) {
     arch::wait_for_predecessor();  // which may still use the buffer: a traced kernel fetches nothing early
     if (!writes_) return;
@@ -35,23 +37,28 @@ class Recorder : public NoTrace {
   SLUICE_DEVICE void begin(const WorkTile& tile) {
     NoTrace::begin(tile);
     ++tiles_;
-    if (!has_room()) return;
-    TraceRecord& record = this->record();
-    const std::int32_t fields[] = {tile.tile_m, tile.tile_n, tile.group, tile.k_begin, tile.k_end, tile.split_tile, tile.peer, tile.peers};
-    std::int32_t* const to[] = {&record.tile_m, &record.tile_n,     &record.group, &record.k_begin,
-                                &record.k_end,  &record.split_tile, &record.peer,  &record.peers};
-    SLUICE_UNROLL
-    for (int i = 0; i < 8; ++i) arch::store_global(to[i], fields[i]);
+    if (has_room()) {
+      TraceRecord& record = this->record();
+      const std::int32_t fields[] = {tile.tile_m, tile.tile_n,     tile.group, tile.k_begin,
+                                     tile.k_end,  tile.split_tile, tile.peer,  tile.peers};
+      std::int32_t* const to[] = {&record.tile_m, &record.tile_n,     &record.group, &record.k_begin,
+                                  &record.k_end,  &record.split_tile, &record.peer,  &record.peers};
+      SLUICE_UNROLL
+      for (int i = 0; i < 8; ++i) arch::store_global(to[i], fields[i]);
+    }
     mark(TraceEvent::taken);
   }
 
   SLUICE_DEVICE void mark(TraceEvent event) const {
     if (has_room()) arch::store_global(&record().cycles[static_cast<int>(event)], arch::clock_cycles());
+    // Else the writing lane runs apart from its warp for the whole main loop, and what the warp loads takes twice as long.
+    if (!alone_) arch::sync_warp();
   }
 
   // Waiting twice for the same barrier costs a look at it: the stage is not released in between.
   template <class Ring>
   SLUICE_DEVICE void mark_first_data(const Ring& ring, const typename Ring::Position& at, int k_tiles) const {
+    arch::settle_barrier(arch::shared_address(arch::dynamic_shared_memory()));
     mark(TraceEvent::turn);
     if (k_tiles > 0) ring.wait_full(at);
     mark(TraceEvent::first_data);
@@ -63,6 +70,7 @@ class Recorder : public NoTrace {
 
   const TraceParams& params_;
   int track_;
+  bool alone_;
   bool writes_;
   int tiles_ = 0;
 };
