@@ -187,7 +187,8 @@ std::string trace_page(const Trace& trace, const TraceSummary& summary, const st
       "<p><button id=\"all\">Show all</button> <span id=\"range\"></span> <span class=\"faint\">Wheel: zoom. Drag: move. Black line: the "
       "critical path.</span>";
   for (std::size_t i = 0; i < kTracePhases; ++i)
-    body += fmt::format("<span class=\"swatch\" style=\"background:{}\"></span>{}", kColours[i], to_string(static_cast<TracePhase>(i)));
+    body += fmt::format(" <span class=\"key\"><span class=\"swatch\" style=\"background:{}\"></span>{}</span>", kColours[i],
+                        to_string(static_cast<TracePhase>(i)));
   body += "</p>\n";
   const bool shows_predicted = simulation && !trace.emulated;
   body += fmt::format(

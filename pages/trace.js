@@ -4,7 +4,15 @@ const data = JSON.parse(document.getElementById("data").textContent);
 // By number of a phase, as the data counts them.
 const colours = ["#3b7dbd", "#8d5fc0", "#e8913a", "#d64545", "#f2d479", "#dcdcdc", "#f1f1f1"];
 const left = 64;
-const view = { begin: 0, end: data.end_us };
+// page.html#us=40-110&sms=0-11 shows so much of the time and of the SMs.
+const wanted = new URLSearchParams(location.hash.slice(1));
+const range = (name, begin, end) => wanted.has(name) ? wanted.get(name).split("-").map(Number) : [begin, end];
+const [firstSm, lastSm] = range("sms", 0, Infinity);
+data.sms = data.sms.filter((sm) => firstSm <= sm.sm && sm.sm <= lastSm);
+data.predicted = data.predicted.filter((piece) => firstSm <= piece.sm && piece.sm <= lastSm);
+data.predicted_sms = Math.max(0, Math.min(data.predicted_sms - 1, lastSm) - firstSm + 1);
+const view = {};
+[view.begin, view.end] = range("us", 0, data.end_us);
 const byId = (id) => document.getElementById(id);
 const width = () => byId("measured").clientWidth;
 const x = (us) => left + (us - view.begin) / (view.end - view.begin) * (width() - left);
@@ -76,11 +84,12 @@ function drawTicks(context, y) {
 function drawPredicted() {
   const context = prepare("predicted", Math.max(data.predicted_sms * predictedPitch, 1));
   data.predicted.forEach((piece) => {
-    const y = piece.sm * predictedPitch;
+    const y = (piece.sm - firstSm) * predictedPitch;
     bar(context, piece.begin, piece.end, y, predictedPitch - 1, colours[0]);
     bar(context, piece.end, piece.done, y, predictedPitch - 1, colours[3]);
   });
-  for (let sm = 0; sm < data.predicted_sms; sm += labelStep()) label(context, "SM " + sm, sm * predictedPitch + Math.min(predictedPitch, 12));
+  for (let row = 0; row < data.predicted_sms; row += labelStep())
+    label(context, "SM " + (firstSm + row), row * predictedPitch + Math.min(predictedPitch, 12));
 }
 
 function laneTop(sm, lane) { return sm * measuredPitch + lane * lanePitch; }
@@ -103,18 +112,23 @@ data.sms.forEach((sm, i) => sm.lanes.forEach((lane, j) => laneOfTrack.set(lane.t
 function drawArrows(context) {
   context.strokeStyle = "#555";
   context.lineWidth = 0.6;
+  context.save();
+  context.beginPath();
+  context.rect(left, 0, width(), data.sms.length * measuredPitch);
+  context.clip();
   data.arrows.forEach(([from, leftUs, to, takenUs]) => {
-    if (x(takenUs) < left || x(leftUs) > width()) return;
+    if (x(takenUs) < left || x(leftUs) > width() || !laneOfTrack.has(from) || !laneOfTrack.has(to)) return;
     context.beginPath();
     context.moveTo(x(leftUs), laneOfTrack.get(from));
     context.lineTo(x(takenUs), laneOfTrack.get(to));
     context.stroke();
   });
+  context.restore();
 }
 
 function drawCriticalPath(context) {
   data.critical.forEach(([track, , begin, end]) => {
-    bar(context, begin, end, laneOfTrack.get(track) - lanePitch / 2 - 1, many ? 1.5 : 2, "#000");
+    if (laneOfTrack.has(track)) bar(context, begin, end, laneOfTrack.get(track) - lanePitch / 2 - 1, many ? 1.5 : 2, "#000");
   });
 }
 
@@ -138,7 +152,7 @@ function measuredAt(px, py) {
 }
 
 function predictedAt(px, py) {
-  const sm = Math.floor(py / predictedPitch), at = us(px);
+  const sm = firstSm + Math.floor(py / predictedPitch), at = us(px);
   const piece = data.predicted.find((p) => p.sm === sm && p.begin <= at && at < p.done);
   return piece ? piece.name + "\npredicted from " + piece.begin.toFixed(3) + " to " + piece.done.toFixed(3) + " us" : "";
 }

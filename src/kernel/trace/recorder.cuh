@@ -15,10 +15,9 @@ class Recorder : public NoTrace {
         params_(static_cast<const TracedGemmParams&>(params).trace),
         track_(arch::cta_in_grid() * kTracksPerCta +
                (role == Role::consumer ? kTracedProducers + warpgroup : arch::thread_in_warpgroup() / 32)),
-        alone_(role == Role::producing_thread),
-        writes_(role == Role::producing_thread || (role == Role::consumer ? arch::thread_in_warpgroup() : arch::lane()) == 0) {
+        role_(role) {
     arch::wait_for_predecessor();  // which may still use the buffer: a traced kernel fetches nothing early
-    if (!writes_) return;
+    if (!writes()) return;
     TraceTrack& track = params_.tracks[track_];
     arch::store_global(&track.sm, arch::sm_number());
     arch::store_global(&track.begin_ns, arch::global_time_ns());
@@ -27,7 +26,7 @@ class Recorder : public NoTrace {
 
   // The role has no more tiles.
   SLUICE_DEVICE ~Recorder() {
-    if (!writes_) return;
+    if (!writes()) return;
     TraceTrack& track = params_.tracks[track_];
     arch::store_global(&track.tiles, tiles_);
     arch::store_global(&track.end_ns, arch::global_time_ns());
@@ -52,7 +51,7 @@ class Recorder : public NoTrace {
   SLUICE_DEVICE void mark(TraceEvent event) const {
     if (has_room()) arch::store_global(&record().cycles[static_cast<int>(event)], arch::clock_cycles());
     // Else the writing lane runs apart from its warp for the whole main loop, and what the warp loads takes twice as long.
-    if (!alone_) arch::sync_warp();
+    if (role_ != Role::producing_thread) arch::sync_warp();
   }
 
   // Waiting twice for the same barrier costs a look at it: the stage is not released in between.
@@ -65,13 +64,16 @@ class Recorder : public NoTrace {
   }
 
  private:
-  SLUICE_DEVICE bool has_room() const { return writes_ && tiles_ <= params_.tiles_per_track; }
+  // Asked anew each time: a register that holds the answer is one less in the main loop.
+  SLUICE_DEVICE bool writes() const {
+    return role_ == Role::producing_thread || (role_ == Role::consumer ? arch::thread_in_warpgroup() : arch::lane()) == 0;
+  }
+  SLUICE_DEVICE bool has_room() const { return writes() && tiles_ <= params_.tiles_per_track; }
   SLUICE_DEVICE TraceRecord& record() const { return params_.records[track_ * params_.tiles_per_track + tiles_ - 1]; }
 
   const TraceParams& params_;
   int track_;
-  bool alone_;
-  bool writes_;
+  Role role_;
   int tiles_ = 0;
 };
 
