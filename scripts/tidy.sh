@@ -12,12 +12,12 @@ import json, os, sys
 root = os.getcwd()
 commands = json.load(open(os.path.join(sys.argv[1], "compile_commands.json")))
 ours = {os.path.relpath(os.path.realpath(c["file"]), root) for c in commands}
-print("\n".join(sorted(f for f in ours if f.endswith(".cpp") and f.split("/")[0] in ("src", "cli", "bench"))))
+print("\n".join(sorted(f for f in ours if f.endswith(".cpp") and f.split("/")[0] in ("src", "cli", "bench", "pages"))))
 PYTHON
   )
   set -- "${files[@]}"
 fi
-[ $# -gt 0 ] || { echo "tidy: $build compiles nothing of src/, cli/ or bench/" >&2; exit 1; }
+[ $# -gt 0 ] || { echo "tidy: $build compiles nothing of src/, cli/, bench/ or pages/" >&2; exit 1; }
 echo "clang-tidy over $# files"
 # The analyzer follows up to a tenth of the paths through a function that it would by itself: half the time, at the cost of the longest ones.
 printf '%s\0' "$@" | xargs -0 -n 1 -P "$(nproc)" sh -c '

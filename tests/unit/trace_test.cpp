@@ -133,19 +133,21 @@ TEST(ReadTrace, LaysTheClocksOfSmsOverOneAnother) {
   auto* const tracks = reinterpret_cast<TraceTrack*>(buffer.data());
   auto* const records = reinterpret_cast<TraceRecord*>(buffer.data() + trace_records_offset(2));
   const int room = traced_tiles_per_track(2, buffer.size());
-  for (const int cta : {0, 1}) {
-    const std::uint64_t ahead = cta == 0 ? 0 : 5000;
+  for (const int cta : {0, 1}) {  // the second begins half a microsecond later
+    const auto late_ns = static_cast<std::uint64_t>(500 * cta), cycles = 2000 + 2 * late_ns + static_cast<std::uint64_t>(5000 * cta);
     const int track = cta * kTracksPerCta + kTracedProducers;
-    tracks[track] = {.sm = cta, .tiles = 1, .begin_ns = 1000, .begin_cycles = 2000 + ahead, .end_ns = 3000, .end_cycles = 6000 + ahead};
-    records[track * room] = {.tile_m = cta, .k_end = 2, .peers = 1, .cycles = {2200 + ahead, 2200 + ahead}};
+    tracks[track] = {
+        .sm = cta, .tiles = 1, .begin_ns = 1000 + late_ns, .begin_cycles = cycles, .end_ns = 3000 + late_ns, .end_cycles = cycles + 4000};
+    records[track * room] = {.tile_m = cta, .k_end = 2, .peers = 1, .cycles = {cycles + 200, cycles + 200}};
   }
   const Result<Trace> trace = read_trace(plan, buffer.data(), buffer.size(), false);
   ASSERT_TRUE(trace) << trace.error().message;
   ASSERT_EQ(trace->tracks.size(), 2u);
   EXPECT_DOUBLE_EQ(trace->clock_ghz, 2);
   EXPECT_NEAR(trace->worst_clock_error_ns, 0, 1e-6);
-  EXPECT_NEAR(trace->makespan_us, 2, 1e-9);
-  for (const TracedTile& tile : trace->tiles) EXPECT_NEAR(*tile.at(taken), 0.1, 1e-9);
+  EXPECT_NEAR(trace->makespan_us, 2.5, 1e-9);
+  EXPECT_NEAR(*trace->tiles[0].at(taken), 0.1, 1e-9);
+  EXPECT_NEAR(*trace->tiles[1].at(taken), 0.6, 1e-9);
   EXPECT_FALSE(trace->tiles[0].at(done));
   EXPECT_EQ(trace->tiles[1].tile.tile_m, 1);
 }
