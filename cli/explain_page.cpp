@@ -25,17 +25,6 @@ constexpr std::array<Part, 7> kParts = {{{"launch", pages::kPaleGrey, &Predicted
                                          {"reduction", pages::kPaleRed, &PredictedTime::reduction_us},
                                          {"epilogue", pages::kPaleOrange, &PredictedTime::exposed_epilogue_us}}};
 
-// explain() in words, line by line: its table's last column says why a candidate lost.
-std::string why(const std::string& words, int rank) {
-  const std::string begin = fmt::format("\n{:>4}  ", rank);
-  const std::size_t table = words.find("\nrank");
-  const std::size_t line = table == std::string::npos ? table : words.find(begin, table);
-  if (line == std::string::npos) return "";
-  const std::string row = words.substr(line + 1, words.find('\n', line + 1) - line - 1);
-  const std::size_t column = words.substr(table + 1, words.find('\n', table + 1) - table - 1).rfind("why");
-  return column < row.size() ? row.substr(column) : "";
-}
-
 std::string row(int rank, const Candidate& candidate, double largest_us, const std::string& why) {
   const PredictedTime& t = candidate.predicted;
   const bool chosen = candidate.verdict == CandidateVerdict::chosen;
@@ -71,12 +60,12 @@ std::string explain_page(const Plan& plan, int most) {
       "<th>schedule</th><th>waves</th><th>busy</th><th>useful</th><th>total</th>";
   for (const Part& part : kParts) body += fmt::format("<th>{}</th>", part.name);
   body += "<th>why</th></tr>\n";
-  for (std::size_t i = 0; i < shown; ++i) body += row(static_cast<int>(i) + 1, *able[i], largest_us, why(words, static_cast<int>(i) + 1));
+  for (std::size_t i = 0; i < shown; ++i) body += row(static_cast<int>(i) + 1, *able[i], largest_us, why(plan, *able[i]));
   body += "</table>\n";
   if (shown < able.size())
     body +=
         fmt::format("<p class=\"faint\">and {} slower ones, up to {:.2f} us</p>\n", able.size() - shown, able.back()->predicted.total_us);
-  return pages::to_html({.title = "sluice explain: " + describe(plan.problem), .body = body, .data = {}, .script = {}});
+  return pages::to_html({.title = "sluice explain: " + describe(plan.problem), .body = body, .data = {}, .script = {}, .wide = true});
 }
 
 }  // namespace sluice::cli

@@ -26,8 +26,8 @@ std::string escape(std::string_view text) {
 std::string to_html(const Page& page) {
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{}",
-      escape(page.title), kStyle, page.body);
+      "content=\"width=device-width\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body{}>\n{}",
+      escape(page.title), kStyle, page.wide ? " class=\"wide\"" : "", page.body);
   if (!page.data.empty()) {
     std::string data = page.data;  // what ends the element may not stand in it
     for (std::size_t at = data.find("</"); at != std::string::npos; at = data.find("</", at + 3)) data.replace(at, 2, "<\\/");

@@ -16,6 +16,7 @@ struct Page {
   std::string body;         // HTML
   std::string data;         // JSON that the script reads from the element #data; may be empty
   std::string_view script;  // may be empty
+  bool wide = false;        // as wide as the window
 };
 std::string to_html(const Page& page);
 

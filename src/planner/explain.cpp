@@ -221,7 +221,7 @@ std::string why_it_lost(const Candidate& loser, const Candidate& winner) {
 // The part of the main loop that binds carries a star.
 std::string part(double us, bool binds) { return fmt::format("{:.2f}{}", us, binds ? "*" : " "); }
 
-std::string candidate_row(int rank, const Candidate& c, const Plan& plan, const Candidate& winner) {
+std::string candidate_row(int rank, const Candidate& c, const Plan& plan) {
   const PredictedTime& t = c.predicted;
   const Resource bound = binding(t);
   return fmt::format(
@@ -229,7 +229,7 @@ std::string candidate_row(int rank, const Candidate& c, const Plan& plan, const 
       name(c.kernel), describe(c.scheduler), grid_ctas(worker_count(c.scheduler, plan.device, c.kernel), c.kernel), t.waves,
       percent(t.busy_share), percent(t.useful_share), t.total_us, t.launch_us, part(t.matrix_us, bound == Resource::matrix),
       part(t.hbm_us, bound == Resource::hbm), part(t.l2_us, bound == Resource::l2), t.ramp_us, t.reduction_us, t.exposed_epilogue_us,
-      c.verdict == CandidateVerdict::chosen ? std::string("chosen") : why_it_lost(c, winner));
+      why(plan, c));
 }
 
 std::string candidate_table(const Plan& plan, const std::vector<const Candidate*>& able, int most) {
@@ -238,7 +238,7 @@ std::string candidate_table(const Plan& plan, const std::vector<const Candidate*
                      "schedule", "grid", "waves", "busy", "useful", "total", "launch", "matrix ", "hbm ", "l2 ", "ramp", "reduction",
                      "epilogue", "why");
   const std::size_t shown = std::min(able.size(), static_cast<std::size_t>(std::max(most, 1)));
-  for (std::size_t i = 0; i < shown; ++i) out += candidate_row(static_cast<int>(i) + 1, *able[i], plan, *able.front());
+  for (std::size_t i = 0; i < shown; ++i) out += candidate_row(static_cast<int>(i) + 1, *able[i], plan);
   if (shown < able.size())
     out += fmt::format("      and {} slower ones, up to {:.2f} us\n", able.size() - shown, able.back()->predicted.total_us);
   return out;
@@ -290,6 +290,11 @@ std::string explain(const Plan& plan, int most) {
     if (c.verdict == CandidateVerdict::chosen || c.verdict == CandidateVerdict::slower) able.push_back(&c);
   if (!able.empty()) out += candidate_table(plan, able, most);
   return out + unable_lines(plan.candidates);
+}
+
+std::string why(const Plan& plan, const Candidate& candidate) {
+  if (candidate.verdict == CandidateVerdict::chosen) return "chosen";
+  return plan.candidates.empty() ? "" : why_it_lost(candidate, plan.candidates.front());
 }
 
 std::string to_string(const Plan& plan) {

@@ -11,6 +11,7 @@
 #include "core/check_scheduler.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/profiler_range.hpp"
 #include "core/tile_parts.hpp"
 #include "planner/as_batch.hpp"
 #include "planner/calibration/kernel_factor.hpp"
@@ -329,6 +330,7 @@ bool PlanOptions::operator==(const PlanOptions& other) const {
 }
 
 Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const PlanOptions& options) {
+  const ProfilerRange range("sluice plan");
   Result<GemmProblem> checked = validate(problem);
   if (!checked) return checked.error();
   const GemmProblem& p = *checked;

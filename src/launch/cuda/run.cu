@@ -6,6 +6,7 @@
 
 #include "core/check_arguments.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/profiler_range.hpp"
 #include "core/tile_parts.hpp"
 #include "launch/bind.hpp"
 #include "launch/cuda/cuda_status.hpp"
@@ -70,6 +71,7 @@ Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, st
 
 Status run_kernel(const void* kernel, const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes,
                   const TraceParams& trace, Stream stream) {
+  const ProfilerRange range("sluice run");
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (workspace_bytes < plan.workspace_bytes || (plan.workspace_bytes > 0 && workspace == nullptr))
     return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +
