@@ -44,7 +44,8 @@ class Scale {
     double step = power;
     for (const double factor : {1.0, 2.0, 5.0, 10.0})
       if (span / (power * factor) > 8) step = power * factor * 2;
-    for (double tick = std::ceil(axis_.begin / step - 1e-9) * step; tick <= axis_.end + step * 1e-9; tick += step) all.push_back(tick);
+    for (double tick = std::ceil(axis_.begin / step - 1e-9) * step; tick <= axis_.end + step * 1e-9; tick += step)
+      all.push_back(tick + 0.0);  // not -0
     return all;
   }
 

@@ -38,6 +38,7 @@ TEST(ReportPage, ThroughputHasAPointForEachShapeAndAMarkForEachFullWave) {
   const std::string svg = plot(report_of(kSweep), "throughput");
   EXPECT_EQ(count(svg, "<circle"), 8u);           // Sluice and its rival
   EXPECT_EQ(count(svg, "stroke-dasharray"), 3u);  // N = 1056, 2112 and 3168: 16 rows of 8.25 tiles are 132
+  EXPECT_EQ(count(svg, ">-0<"), 0u);
   EXPECT_EQ(plot(report_of({kSweep[0], kSweep[1]}), "throughput"), "");
 }
 
