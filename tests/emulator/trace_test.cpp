@@ -50,6 +50,13 @@ constexpr std::array kWays = {Way{"bf16_rc_coop_128x128x64_c1x1"},
                               Way{"bf16_rc_coop_128x128x64_c1x1", stream_k},
                               Way{"bf16_rc_ping_64x64x64_c1x1", stream_k}};
 
+// Those that every tile of a role has.
+void expect_turning_points(const Trace& trace, const TracedTile& tile) {
+  const bool consumer = trace.tracks[static_cast<std::size_t>(tile.track)].role >= TraceRole::consumer_0;
+  EXPECT_TRUE(tile.at(TraceEvent::taken) && tile.at(TraceEvent::mainloop_end));
+  EXPECT_EQ(tile.at(TraceEvent::turn) && tile.at(TraceEvent::first_data) && tile.at(TraceEvent::done), consumer);
+}
+
 class EveryWay : public testing::TestWithParam<Way> {
  protected:
   static Product made() {
@@ -85,6 +92,7 @@ TEST_P(EveryWay, EveryPieceOfATileIsRecordedOnceByEachRole) {
     TraceRole role = trace->tracks[static_cast<std::size_t>(tile.track)].role;
     if (trace->workers_per_cta > 1 && role == TraceRole::consumer_1) role = TraceRole::consumer_0;
     for (int k = tile.tile.k_begin; k < tile.tile.k_end; ++k) ++seen[{role, tile.tile.tile_m, tile.tile.tile_n}][k];
+    expect_turning_points(*trace, tile);
     std::optional<double> before;
     for (const std::optional<double>& us : tile.us) {
       if (us && before) EXPECT_GE(*us, *before);
@@ -111,6 +119,7 @@ TEST_P(EveryWay, WithoutRoomTilesAreCountedAndNothingElseChanges) {
               cut = read_trace(p.plan, few.data(), few.size(), true).value();
   EXPECT_EQ(cut.tiles.size() + static_cast<std::size_t>(cut.lost_tiles), whole.tiles.size());
   EXPECT_EQ(cut.tiles.size(), cut.tracks.size());  // one each
+  for (const TracedTile& tile : cut.tiles) expect_turning_points(cut, tile);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, EveryWay, testing::ValuesIn(kWays));
