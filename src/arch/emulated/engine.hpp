@@ -35,6 +35,7 @@ bool elect_one(const Location& at);
 float shuffle_xor(float value, int mask, const Location& at);
 std::array<int, 32> values_of_lanes(int value, const char* what, const Location& at);
 void sync_warp(const Location& at);
+void load_matrices(SharedAddress row, std::uint32_t (&matrices)[4], bool transposed, const Location& at);
 void named_barrier(int id, int threads, bool waits, const Location& at);
 void sync_cta(const Location& at);
 void cluster_arrive(bool releases, const Location& at);
@@ -71,6 +72,9 @@ void store_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, con
 std::uint32_t add_to_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at);
 void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Location& at);
 void atomic_add_float(float* sum, float value, const Location& at);
+// Four words that are there when none of them is `nothing`.
+void store_published(std::uint32_t* to, const std::array<std::uint32_t, 4>& words, const Location& at);
+std::array<std::uint32_t, 4> load_published(const std::uint32_t* from, std::uint32_t nothing, const Location& at);
 void note_global_addition(const void* sum, std::size_t bytes, const Location& at);  // that the caller makes now
 void fence_global();
 void fence_global_for_async();
@@ -106,6 +110,8 @@ void wgmma_fence();
 void wgmma(WgmmaShape shape, float* d, std::uint64_t p_descriptor, std::uint64_t q_descriptor, const Location& at);
 void wgmma(WgmmaShape shape, float* d, const std::uint32_t (&p)[4], std::uint64_t q_descriptor, const Location& at);
 void wgmma_commit(const Location& at);
+// d += A B of a warp, m16n8k16: the fragments of this lane
+void mma(Numbers numbers, float (&d)[4], const std::uint32_t (&a)[4], std::array<std::uint32_t, 2> b, const Location& at);
 void wgmma_wait(int groups, const Location& at);
 
 }  // namespace sluice::arch::emulated

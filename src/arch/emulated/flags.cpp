@@ -68,6 +68,29 @@ void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Locatio
   saw(f, FlagAccess::acquire);
 }
 
+void store_published(std::uint32_t* to, const std::array<std::uint32_t, 4>& words, const Location& at) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    Flag& f = flag_at(to + i, true, at);
+    to[i] = words[i];
+    machine().wake_all(f.waiters);
+  }
+  machine().maybe_yield();
+}
+
+std::array<std::uint32_t, 4> load_published(const std::uint32_t* from, std::uint32_t nothing, const Location& at) {
+  Machine& m = machine();
+  std::array<std::uint32_t, 4> words;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    Flag& f = flag_at(from + i, false, at);
+    while (from[i] == nothing) {
+      f.waiters.push_back(&m.thread());
+      m.wait(at, [] { return std::string("words that another CTA is to publish"); });
+    }
+    words[i] = from[i];
+  }
+  return words;
+}
+
 void note_global_addition(const void* sum, std::size_t bytes, const Location& at) {
   Machine& m = machine();
   Machine::Global& g = m.global(sum, bytes, true, at);

@@ -100,15 +100,15 @@ struct Warpgroup {
   std::uint32_t site = 0;    // of the last of them
 };
 
-// What a warp does together: stmatrix, elect, shuffles. Lanes may come one after the other.
+// What a warp does together: stmatrix, ldmatrix, mma, elect, shuffles. Lanes may come one after the other.
 struct WarpCollective {
-  enum class Kind : std::uint8_t { store_matrices, elect, shuffle, sync };
+  enum class Kind : std::uint8_t { store_matrices, load_matrices, mma, elect, shuffle, sync };
   Kind kind{};
   Location at;
   int arrived = 0;
   int elected = -1;
   std::array<SharedAddress, kWarpThreads> rows{};
-  std::array<std::array<std::uint32_t, 4>, kWarpThreads> words{};
+  std::array<std::array<std::uint32_t, 6>, kWarpThreads> words{};
   std::vector<Thread*> waiters;
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "arch/emulated/machine.hpp"
+#include "arch/emulated/numbers.hpp"
 
 namespace sluice::arch::emulated {
 namespace {
@@ -128,6 +129,47 @@ void store_matrices(SharedAddress row, const std::uint32_t* matrices, int count,
       }
       store_shared(c.rows[8 * static_cast<std::size_t>(i) + static_cast<std::size_t>(r)], elements, sizeof elements, at);
     }
+}
+
+void load_matrices(SharedAddress row, std::uint32_t (&matrices)[4], bool transposed, const Location& at) {
+  const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::load_matrices, at);
+  const auto lane = static_cast<std::size_t>(self().number % kWarpThreads);
+  c->rows[lane] = row;
+  meet(*c, "ldmatrix", at, [&] {
+    for (std::size_t i = 0; i < 4; ++i)
+      for (std::size_t r = 0; r < 8; ++r) {
+        std::uint16_t elements[8];
+        load_shared(c->rows[8 * i + r], elements, sizeof elements, at);
+        // Element e of row r goes to lane 4 r + e / 2; transposed, to lane 4 e + r / 2.
+        for (std::size_t e = 0; e < 8; ++e) {
+          std::uint32_t& word = c->words[transposed ? 4 * e + r / 2 : 4 * r + e / 2][i];
+          const std::size_t half = transposed ? r % 2 : e % 2;
+          word = (word & (half == 0 ? 0xffff0000u : 0xffffu)) | std::uint32_t{elements[e]} << (16 * half);
+        }
+      }
+  });
+  std::copy_n(c->words[lane].begin(), 4, matrices);
+}
+
+// Lane 4 g + j holds of A rows g and g + 8, of B column g, both at k = 2 j, 2 j + 1 and those plus 8; and of D columns 2 j and 2 j + 1.
+void mma(Numbers numbers, float (&d)[4], const std::uint32_t (&a)[4], std::array<std::uint32_t, 2> b, const Location& at) {
+  const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::mma, at);
+  const auto lane = static_cast<std::size_t>(self().number % kWarpThreads), g = lane / 4, j = lane % 4;
+  std::copy_n(a, 4, c->words[lane].begin());
+  std::copy_n(b.begin(), 2, c->words[lane].begin() + 4);
+  meet(*c, "mma", at, [] {});
+  const auto number = [numbers](std::uint32_t word, std::size_t half) {
+    const auto bits = static_cast<std::uint16_t>(word >> (16 * half));
+    return numbers == Numbers::bf16 ? bf16_to_float(bits) : fp16_to_float(bits);
+  };
+  for (std::size_t k = 0; k < 16; ++k) {
+    const std::size_t from = k % 8 / 2, half = k % 2, upper = k / 8;
+    const float rows[] = {number(c->words[4 * g + from][2 * upper], half), number(c->words[4 * g + from][2 * upper + 1], half)};
+    for (std::size_t column = 0; column < 2; ++column) {
+      const float factor = number(c->words[4 * (2 * j + column) + from][4 + upper], half);
+      for (std::size_t row = 0; row < 2; ++row) d[2 * row + column] += rows[row] * factor;
+    }
+  }
 }
 
 void named_barrier(int id, int threads, bool waits, const Location& at) {

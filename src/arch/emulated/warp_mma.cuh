@@ -1,0 +1,59 @@
+// The calls of arch/sm90/warp_mma.cuh, on a CPU.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "arch/emulated/arch.cuh"
+#include "arch/emulated/streaming.cuh"
+
+namespace sluice::arch {
+
+template <bool transposed>
+SLUICE_DEVICE void load_matrices(SharedAddress row, std::uint32_t (&m)[4], Location at = Location::current()) {
+  emulated::load_matrices(row, m, transposed, at);
+}
+
+template <DataType type>
+SLUICE_DEVICE void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b_low, std::uint32_t b_high,
+                       Location at = Location::current()) {
+  static_assert(type == DataType::bf16 || type == DataType::fp16);
+  emulated::mma(type == DataType::bf16 ? emulated::Numbers::bf16 : emulated::Numbers::fp16, d, a, {b_low, b_high}, at);
+}
+
+SLUICE_DEVICE float power_of_two(float x) {
+  const float y = std::exp2(x);
+  return y < std::numeric_limits<float>::min() ? 0.0f : y;
+}
+SLUICE_DEVICE float log_of_two(float x) { return std::log2(x); }
+SLUICE_DEVICE float reciprocal(float x) { return 1.0f / x; }
+
+template <int low, int high>
+SLUICE_DEVICE std::uint32_t e4m3_pair_to_fp16(std::uint32_t word) {
+  const auto number = [word](int byte) {
+    return std::uint32_t{emulated::float_to_fp16(emulated::e4m3_to_float(static_cast<std::uint8_t>(word >> (8 * byte))))};
+  };
+  return number(low) | number(high) << 16;
+}
+
+SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[2], Location at = Location::current()) {
+  emulated::load_shared(address, words, sizeof words, at);
+}
+
+inline constexpr std::uint32_t kNothingThere = 0xffffffff;
+
+SLUICE_DEVICE void store_published(Floats4* to, const Floats4& x, Location at = Location::current()) {
+  emulated::store_published(reinterpret_cast<std::uint32_t*>(to), std::bit_cast<std::array<std::uint32_t, 4>>(x), at);
+}
+// Once it is there: whoever polled would keep a deadlock from being seen.
+SLUICE_DEVICE Floats4 load_published(const Floats4* from, Location at = Location::current()) {
+  return std::bit_cast<Floats4>(emulated::load_published(reinterpret_cast<const std::uint32_t*>(from), kNothingThere, at));
+}
+SLUICE_DEVICE bool is_published(const Floats4&) { return true; }
+SLUICE_DEVICE void unpublish(Floats4* at, Location where = Location::current()) {
+  const float nothing = std::bit_cast<float>(kNothingThere);
+  store_published(at, {nothing, nothing, nothing, nothing}, where);
+}
+
+}  // namespace sluice::arch

@@ -1,0 +1,139 @@
+// How the attention kernel cuts its work and lays out shared memory: decided here for the kernel and for those who launch it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "sluice/attention.hpp"
+
+#include "core/host_device.hpp"
+
+namespace sluice {
+
+// What is compiled apart.
+struct AttentionConfig {
+  DataType type = DataType::bf16;
+  bool fp8 = false;  // K and V of e4m3
+  int head_size = 128;
+  int row_tiles = 1;
+
+  bool operator==(const AttentionConfig&) const = default;
+};
+
+inline constexpr int kRowsPerTile = 16;   // of the queries: M of mma.sync
+inline constexpr int kStageTokens = 64;   // keys or values of a stage
+inline constexpr int kBlockTokens = 16;   // that a warp multiplies at once
+inline constexpr int kGroupTokens = 8;    // of the boxes at a sequence's end
+inline constexpr int kSwizzleRowBytes = 128;  // of a box
+
+constexpr int attention_rows(const AttentionProblem& p) { return static_cast<int>(p.query_len * (p.heads_q / p.heads_kv)); }
+
+// 1, 2, 4 or 8.
+constexpr int attention_row_tiles(int rows) {
+  int tiles = 1;
+  while (tiles * kRowsPerTile < rows) tiles *= 2;
+  return tiles;
+}
+
+constexpr AttentionConfig attention_config(const AttentionProblem& p) {
+  return {.type = p.type,
+          .fp8 = p.kv_type == DataType::e4m3,
+          .head_size = static_cast<int>(p.head_size),
+          .row_tiles = attention_row_tiles(attention_rows(p))};
+}
+
+// All there are: each type, with keys and values of it or of e4m3, each head size, 1, 2, 4 and 8 tiles of rows.
+inline constexpr auto kListedAttentionKernels = [] {
+  std::array<AttentionConfig, 48> all{};
+  std::size_t i = 0;
+  for (const DataType type : {DataType::bf16, DataType::fp16})
+    for (const bool fp8 : {false, true})
+      for (const int head_size : {64, 128, 256})
+        for (const int row_tiles : {1, 2, 4, 8}) all[i++] = {.type = type, .fp8 = fp8, .head_size = head_size, .row_tiles = row_tiles};
+  return all;
+}();
+
+// A warp has 16 rows of the queries and `slices`-th part of a stage's tokens.
+SLUICE_HOST_DEVICE constexpr int consumer_warps(const AttentionConfig& c) { return c.row_tiles == 1 ? 4 : 8; }
+SLUICE_HOST_DEVICE constexpr int token_slices(const AttentionConfig& c) { return consumer_warps(c) / c.row_tiles; }
+SLUICE_HOST_DEVICE constexpr int consumer_threads(const AttentionConfig& c) { return 32 * consumer_warps(c); }
+SLUICE_HOST_DEVICE constexpr int attention_threads(const AttentionConfig& c) { return consumer_threads(c) + 32; }  // and the producer's warp
+
+SLUICE_HOST_DEVICE constexpr int kv_row_bytes(const AttentionConfig& c) { return c.head_size * (c.fp8 ? 1 : 2); }
+// A row of a box: 128 bytes, or all of a row that has less.
+SLUICE_HOST_DEVICE constexpr int box_row_bytes(const AttentionConfig& c) {
+  return kv_row_bytes(c) < kSwizzleRowBytes ? kv_row_bytes(c) : kSwizzleRowBytes;
+}
+SLUICE_HOST_DEVICE constexpr int boxes_per_row(const AttentionConfig& c) { return kv_row_bytes(c) / box_row_bytes(c); }
+SLUICE_HOST_DEVICE constexpr int stage_bytes(const AttentionConfig& c) { return kStageTokens * kv_row_bytes(c); }
+
+// Rows of Q are 16 bytes longer, so that eight of them lie in different banks.
+inline constexpr int kPadBytes = 16;
+SLUICE_HOST_DEVICE constexpr int q_pitch_bytes(const AttentionConfig& c) { return c.head_size * 2 + kPadBytes; }
+SLUICE_HOST_DEVICE constexpr int q_slot_bytes(const AttentionConfig& c) { return kRowsPerTile * c.row_tiles * q_pitch_bytes(c); }
+SLUICE_HOST_DEVICE constexpr int q_slots(const AttentionConfig& c) { return c.row_tiles <= 2 ? 2 : 1; }
+
+// Where the warps' sums meet: so many columns at once. Rows are 32 bytes longer.
+SLUICE_HOST_DEVICE constexpr int meeting_columns(const AttentionConfig& c) {
+  return c.row_tiles == 1 && c.head_size >= 128 ? 128 : 64;
+}
+SLUICE_HOST_DEVICE constexpr int meeting_pitch_bytes(const AttentionConfig& c) { return meeting_columns(c) * 4 + 32; }
+
+// What a stage of keys says of itself.
+struct AttentionStageHeader {
+  std::int32_t flags;
+  std::int32_t first_token;  // of the stage
+  std::int32_t sequence, head;
+  std::int32_t length;         // of the sequence
+  std::int32_t chunk, chunks;  // of the sequence and head
+  std::int32_t q_slot;
+};
+inline constexpr int kStageBegins = 1, kStageEnds = 2, kStageEmpty = 4, kNoMoreStages = 8;  // flags
+
+inline constexpr int kMostStages = 48;
+
+// Offsets in shared memory. Everything that depends on rows depends on those that there are: a tile's padding is only in Q.
+struct AttentionLayout {
+  int q_offset;
+  int meeting_offset;     // [slice][row][columns] of fp32
+  int statistics_offset;  // [slice][row] of maximum and sum
+  int header_offset;
+  int barrier_offset;  // full and empty of the stages, then of Q
+  int bytes;
+};
+SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionConfig& c, int rows, int stages) {
+  AttentionLayout l{};
+  l.q_offset = stages * stage_bytes(c);
+  l.meeting_offset = l.q_offset + q_slots(c) * q_slot_bytes(c);
+  l.statistics_offset = l.meeting_offset + token_slices(c) * rows * meeting_pitch_bytes(c);
+  l.header_offset = l.statistics_offset + token_slices(c) * ((rows + 1) / 2 * 2) * 8;
+  l.barrier_offset = l.header_offset + stages * static_cast<int>(sizeof(AttentionStageHeader));
+  l.bytes = l.barrier_offset + (2 * stages + 2 * q_slots(c)) * 8;
+  return l;
+}
+
+// The tokens of a sequence that count, and how they are cut. `first` is a multiple of 64.
+struct AttentionChunks {
+  std::int32_t first;
+  std::int32_t tokens;  // of a chunk
+  std::int32_t count;
+};
+SLUICE_HOST_DEVICE constexpr AttentionChunks attention_chunks(int length, int query_len, int window, int least_chunk, int most_chunks) {
+  AttentionChunks c{};
+  if (window > 0 && length - query_len - window + 1 > 0) c.first = (length - query_len - window + 1) / kStageTokens * kStageTokens;
+  const int span = length - c.first;
+  c.tokens = least_chunk;
+  if (span > least_chunk * most_chunks) {
+    const int even = (span + most_chunks - 1) / most_chunks;
+    c.tokens = (even + kStageTokens - 1) / kStageTokens * kStageTokens;
+  }
+  c.count = span <= 0 ? 1 : (span + c.tokens - 1) / c.tokens;
+  return c;
+}
+
+// A chunk's part of the workspace: a row's sums, then each row's maximum and sum of exponentials.
+SLUICE_HOST_DEVICE constexpr int partial_vectors(int rows, int head_size) { return rows * (head_size / 4 + 1); }
+inline constexpr int kAttentionFlagBytes = 256;  // of the workspace, before the partials: the counter of tickets
+
+}  // namespace sluice

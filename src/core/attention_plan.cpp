@@ -1,0 +1,73 @@
+// How attention is cut and what of it lies in shared memory.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "sluice/attention.hpp"
+
+#include "core/attention_config.hpp"
+
+namespace sluice {
+namespace {
+
+// Chunks of a sequence over all of its key heads: about twice as many as a large GPU has SMs, so that one sequence fills it, and so that those
+// who end early take from the others. More would only be more to bring together.
+constexpr int kChunksOfSequence = 256, kLeastMostChunks = 16, kMostMostChunks = 64;
+
+AttentionSplit split_of(const AttentionProblem& p, int row_tiles) {
+  // A chunk of 512 tokens and 16 rows writes and reads 3% of what it reads of a head of 128; more rows make more.
+  return {.least_chunk = row_tiles == 1 ? 512 : row_tiles == 2 ? 1024 : 2048,
+          .most_chunks = std::clamp(kChunksOfSequence / static_cast<int>(p.heads_kv), kLeastMostChunks, kMostMostChunks)};
+}
+
+// Longer sequences than max_kv_len there are not.
+int chunks_of_longest(const AttentionProblem& p, const AttentionSplit& split) {
+  const auto longest = static_cast<int>(p.max_kv_len);
+  return std::clamp((longest + split.least_chunk - 1) / split.least_chunk, 1, split.most_chunks);
+}
+
+}  // namespace
+
+Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const DeviceSpec& device) {
+  const Result<AttentionProblem> valid = validate(problem);
+  if (!valid) return valid.error();
+  const AttentionProblem& p = *valid;
+  const AttentionConfig config = attention_config(p);
+  AttentionPlan plan{.problem = p, .row_tiles = config.row_tiles};
+  plan.split = split_of(p, config.row_tiles);
+  const int rows = attention_rows(p), chunks = chunks_of_longest(p, plan.split);
+  const std::int64_t items = p.batch * p.heads_kv * chunks;
+  plan.ctas = static_cast<int>(std::clamp<std::int64_t>(items, 1, device.sm_count));
+  while (plan.stages < kMostStages && attention_layout(config, rows, plan.stages + 1).bytes <= device.shared_memory_per_cta_bytes)
+    ++plan.stages;
+  plan.shared_memory_bytes = attention_layout(config, rows, plan.stages).bytes;
+  if (plan.stages < 2)
+    return Error{ErrorCode::too_large, "two stages and what surrounds them take " + std::to_string(attention_layout(config, rows, 2).bytes) +
+                                           " bytes of shared memory, and a CTA has " + std::to_string(device.shared_memory_per_cta_bytes)};
+  plan.workspace_bytes =
+      kAttentionFlagBytes + static_cast<std::size_t>(p.batch * p.heads_kv) * static_cast<std::size_t>(plan.split.most_chunks) *
+                                static_cast<std::size_t>(partial_vectors(rows, config.head_size)) * 16;
+  plan.floor_us = kv_bytes(p, nullptr, p.batch) / device.hbm_gb_per_s * 1e-3;
+  return plan;
+}
+
+std::string explain(const AttentionPlan& plan) {
+  const AttentionProblem& p = plan.problem;
+  char line[512];
+  std::string all = describe(p) + "\n";
+  std::snprintf(line, sizeof line, "  rows      %d (%lld new tokens x %lld heads of a group), in %d tiles of 16: mma.sync, %d warps\n",
+                attention_rows(p), static_cast<long long>(p.query_len), static_cast<long long>(p.heads_q / p.heads_kv), plan.row_tiles,
+                consumer_warps(attention_config(p)));
+  all += line;
+  std::snprintf(line, sizeof line, "  chunks    of %d tokens or more, at most %d for each sequence and key head, drawn by %d CTAs\n",
+                plan.split.least_chunk, plan.split.most_chunks, plan.ctas);
+  all += line;
+  std::snprintf(line, sizeof line, "  ring      %d stages of %d tokens, %d bytes each; %d bytes of shared memory\n", plan.stages, kStageTokens,
+                stage_bytes(attention_config(p)), plan.shared_memory_bytes);
+  all += line;
+  std::snprintf(line, sizeof line, "  workspace %zu bytes\n  floor     %.1f us for %.1f MB of K and V, all sequences of the greatest length\n",
+                plan.workspace_bytes, plan.floor_us, kv_bytes(p, nullptr, p.batch) * 1e-6);
+  return all + line;
+}
+
+}  // namespace sluice

@@ -1,0 +1,46 @@
+// The attention kernel: CTAs draw chunks of sequences. In each one warp fetches queries, keys and values through a ring, and the others
+// multiply, each with a maximum and sums of its own, which meet when the chunk ends (partial_results.cuh).
+#pragma once
+
+#include "arch/warp_mma.cuh"
+#include "core/attention_config.hpp"
+#include "kernel/attention/attention_consumer.cuh"
+#include "kernel/attention/attention_params.hpp"
+#include "kernel/attention/attention_ring.cuh"
+#include "kernel/attention/kv_producer.cuh"
+
+namespace sluice {
+
+// Rows of Q that no head has are zeros from beginning to end.
+template <AttentionConfig config>
+SLUICE_DEVICE void clear_unused_queries(const AttentionParams& params, const AttentionRing<config>& ring, int thread) {
+  constexpr int kVectors = q_pitch_bytes(config) / 16, kRows = kRowsPerTile * config.row_tiles;
+  const std::uint32_t zeros[4] = {0, 0, 0, 0};
+  for (int i = thread; i < q_slots(config) * kRows * kVectors; i += attention_threads(config))
+    if (i / kVectors % kRows >= params.rows) arch::store_shared(ring.q_slot({}) + i * 16, zeros);
+}
+
+template <AttentionConfig config>
+SLUICE_DEVICE void run_attention_kernel(const AttentionParams& params) {
+  std::byte* const shared = arch::dynamic_shared_memory();
+  const AttentionRing<config> ring(params, shared);
+  const int warp = arch::warp_in_cta();
+  if (warp == consumer_warps(config) && arch::lane() == 0) {
+    ring.init();
+    arch::fence_barrier_init();
+  }
+  clear_unused_queries(params, ring, warp * 32 + arch::lane());
+  arch::allow_successor();
+  arch::sync_cta();
+  // What the kernel before leaves in the workspace, and what it writes to the cache.
+  arch::wait_for_predecessor();
+  if (warp == consumer_warps(config)) {
+    arch::note_role("producer");
+    AttentionProducer<config>(params, shared).run();
+  } else {
+    arch::note_role("consumer");
+    AttentionConsumer<config>(params, shared, warp).run();
+  }
+}
+
+}  // namespace sluice

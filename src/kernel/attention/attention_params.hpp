@@ -1,0 +1,45 @@
+// What a launch passes to the attention kernel.
+#pragma once
+
+#include <cstdint>
+
+#include "arch/types.hpp"
+
+namespace sluice {
+
+// K or V: the same tensor in boxes of many rows, of eight and of one. inner: within a row; outer: tokens of a sequence or page; batch: sequences
+// or pages, with heads_first times heads.
+struct AttentionTensor {
+  arch::TensorMap many, eight, one;
+};
+
+struct AttentionParams {
+  AttentionTensor k, v;
+  const void* q;
+  void* o;
+  float* lse;                      // null: not wanted
+  const std::int32_t* lengths;     // null: all are max_kv_len
+  const std::int32_t* block_table; // null: no pages
+  const float* k_scales;
+  const float* v_scales;
+  std::uint32_t* fault;  // null: nobody asks
+  std::uint32_t* ticket;
+  arch::Floats4* partials;
+  std::int64_t block_table_stride;
+  std::int32_t batch, query_len, heads_kv, group, rows;
+  std::int32_t max_kv_len;
+  std::int32_t window;  // 0: none
+  bool causal;
+  std::int32_t many_rows;   // of the largest box; a page has whole ones of them
+  std::int32_t page_shift;  // a page has 2^page_shift tokens
+  std::int32_t pages;
+  std::int32_t outside_row;             // behind the last token of a sequence or page
+  std::int32_t head_inner, head_batch;  // what a head adds to the coordinates
+  std::int32_t block_batch;             // and a sequence or page
+  std::int32_t least_chunk, most_chunks;
+  std::int32_t stages;
+  float scale_log2;    // of a score, towards powers of two; with a soft cap, of the cap
+  float cap_exponent;  // with a soft cap: 2 log2(e) scale / cap; 0: none
+};
+
+}  // namespace sluice

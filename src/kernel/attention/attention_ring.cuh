@@ -1,0 +1,72 @@
+// The stages of keys and values, in turn, and the queries: what producer and consumers share.
+#pragma once
+
+#include "arch/warp_mma.cuh"
+#include "core/attention_config.hpp"
+#include "kernel/attention/attention_params.hpp"
+
+namespace sluice {
+
+struct AttentionPosition {
+  int stage = 0;
+  std::uint32_t parity = 0;
+
+  SLUICE_DEVICE void advance(int stages) {
+    if (++stage < stages) return;
+    stage = 0;
+    parity ^= 1;
+  }
+};
+
+template <AttentionConfig config>
+class AttentionRing {
+ public:
+  SLUICE_DEVICE AttentionRing(const AttentionParams& params, std::byte* shared)
+      : layout_(attention_layout(config, params.rows, params.stages)), stages_(params.stages), shared_(shared) {}
+
+  // By one thread, before a fence and the barrier that lets the roles begin.
+  SLUICE_DEVICE void init() const {
+    const auto make = [](arch::Barrier* barrier, int arrivals, const char* name, int index) {
+      arch::barrier_init(barrier, arrivals);
+      arch::note_barrier(barrier, name, index);
+    };
+    for (int i = 0; i < stages_; ++i) {
+      make(&barriers()[i], 1, "full", i);
+      make(&barriers()[stages_ + i], consumer_warps(config), "empty", i);
+    }
+    for (int i = 0; i < q_slots(config); ++i) {
+      make(&barriers()[2 * stages_ + i], 1, "queries full", i);
+      make(&barriers()[2 * stages_ + q_slots(config) + i], consumer_warps(config), "queries empty", i);
+    }
+  }
+
+  SLUICE_DEVICE arch::Barrier* full(const AttentionPosition& at) const { return &barriers()[at.stage]; }
+  SLUICE_DEVICE arch::Barrier* empty(const AttentionPosition& at) const { return &barriers()[stages_ + at.stage]; }
+  SLUICE_DEVICE arch::Barrier* q_full(const AttentionPosition& at) const { return &barriers()[2 * stages_ + at.stage]; }
+  SLUICE_DEVICE arch::Barrier* q_empty(const AttentionPosition& at) const {
+    return &barriers()[2 * stages_ + q_slots(config) + at.stage];
+  }
+  SLUICE_DEVICE void wait_empty(const AttentionPosition& at) const { arch::barrier_wait(empty(at), at.parity ^ 1); }
+  SLUICE_DEVICE void wait_full(const AttentionPosition& at) const { arch::barrier_wait(full(at), at.parity); }
+
+  SLUICE_DEVICE arch::SharedAddress base() const { return arch::shared_address(shared_); }
+  SLUICE_DEVICE std::byte* pointer(arch::SharedAddress address) const { return shared_ + (address - base()); }
+  SLUICE_DEVICE arch::SharedAddress stage(const AttentionPosition& at) const { return base() + at.stage * stage_bytes(config); }
+  SLUICE_DEVICE arch::SharedAddress q_slot(const AttentionPosition& at) const {
+    return base() + layout_.q_offset + at.stage * q_slot_bytes(config);
+  }
+  SLUICE_DEVICE arch::SharedAddress header(const AttentionPosition& at) const {
+    return base() + layout_.header_offset + at.stage * static_cast<int>(sizeof(AttentionStageHeader));
+  }
+  SLUICE_DEVICE arch::SharedAddress meeting() const { return base() + layout_.meeting_offset; }
+  SLUICE_DEVICE arch::SharedAddress statistics() const { return base() + layout_.statistics_offset; }
+
+ private:
+  SLUICE_DEVICE arch::Barrier* barriers() const { return reinterpret_cast<arch::Barrier*>(shared_ + layout_.barrier_offset); }
+
+  AttentionLayout layout_;
+  int stages_;
+  std::byte* shared_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,204 @@
+// What becomes of a chunk's sums: the warps' meet in shared memory; those of several chunks meet in the workspace, where whoever has the
+// sequence's first chunk takes them up in order. Numbers announce themselves: a word of the workspace is there when it has another pattern
+// than kNothingThere, so that neither fences nor flags lie between a sum and its use.
+#pragma once
+
+#include "arch/warp_mma.cuh"
+#include "core/attention_config.hpp"
+#include "kernel/attention/attention_fragments.cuh"
+#include "kernel/attention/attention_params.hpp"
+#include "kernel/attention/attention_ring.cuh"
+
+namespace sluice {
+
+struct AttentionPart {
+  int sequence, head, chunk, chunks;
+};
+
+template <AttentionConfig config>
+class PartialResults {
+ public:
+  SLUICE_DEVICE PartialResults(const AttentionParams& params, const AttentionRing<config>& ring, const AttentionPart& part, int warp)
+      : params_(params), ring_(ring), part_(part), warp_(warp), thread_(warp * 32 + arch::lane()) {}
+
+  // Of this lane's two rows: the greatest score, the sum of powers, and products, relative to it.
+  SLUICE_DEVICE void finish(const float (&maximum)[2], const float (&sum)[2], float (&o)[config.head_size / 8][4]) {
+    SLUICE_UNROLL
+    for (int i = 0; i < 2; ++i)
+      if (arch::lane() % 4 == 0 && row(i) < params_.rows) arch::store_shared(statistics(slice(), row(i)), maximum[i], sum[i]);
+    sync();
+    scale_to_common_maximum(maximum, o);
+    SLUICE_UNROLL
+    for (int first = 0; first < config.head_size; first += kColumns) {
+      write_sums(first, o);
+      sync();
+      for (int i = thread_; i < params_.rows * (kColumns / 4); i += kThreads) deliver(i / (kColumns / 4), first, i % (kColumns / 4) * 4);
+      sync();
+    }
+    if (part_.chunk == 0) forget_statistics();
+  }
+
+ private:
+  static constexpr int kThreads = consumer_threads(config), kSlices = token_slices(config);
+  static constexpr int kColumns = meeting_columns(config), kPitch = meeting_pitch_bytes(config);
+  static constexpr int kBatch = config.head_size <= 128 && config.row_tiles == 1 ? 8 : 4;  // partials that a thread waits for at once
+  static constexpr int kConsumersMeet = 1;                        // named barrier
+
+  // Sums relative to a maximum: of exponentials, and of four columns.
+  struct Sums {
+    float maximum, sum;
+    float o[4];
+  };
+
+  static SLUICE_DEVICE void sync() { arch::named_barrier_sync(kConsumersMeet, kThreads); }
+  SLUICE_DEVICE int row(int i) const { return warp_ % config.row_tiles * kRowsPerTile + arch::lane() / 4 + 8 * i; }
+  SLUICE_DEVICE int slice() const { return warp_ / config.row_tiles; }
+  SLUICE_DEVICE arch::SharedAddress statistics(int slice, int row) const {
+    return ring_.statistics() + (slice * ((params_.rows + 1) / 2 * 2) + row) * 8;
+  }
+  SLUICE_DEVICE arch::SharedAddress meeting(int slice, int row) const { return ring_.meeting() + (slice * params_.rows + row) * kPitch; }
+  static SLUICE_DEVICE float finite(float maximum) { return maximum == -__builtin_inff() ? 0.0f : maximum; }
+
+  SLUICE_DEVICE void common_statistics(int row, float& maximum, float& sum) const {
+    float each[kSlices][2];
+    maximum = -__builtin_inff();
+    SLUICE_UNROLL
+    for (int s = 0; s < kSlices; ++s) {
+      arch::load_shared(statistics(s, row), each[s]);
+      maximum = arch::maximum(maximum, each[s][0]);
+    }
+    sum = 0;
+    SLUICE_UNROLL
+    for (int s = 0; s < kSlices; ++s) sum += each[s][1] * arch::power_of_two(each[s][0] - finite(maximum));
+  }
+
+  SLUICE_DEVICE void scale_to_common_maximum(const float (&maximum)[2], float (&o)[config.head_size / 8][4]) const {
+    if constexpr (kSlices == 1) return;
+    float factor[2] = {0, 0};
+    SLUICE_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      if (row(i) >= params_.rows) continue;
+      float common, sum;
+      common_statistics(row(i), common, sum);
+      factor[i] = arch::power_of_two(maximum[i] - finite(common));
+    }
+    SLUICE_UNROLL
+    for (int n = 0; n < config.head_size / 8; ++n)
+      for (int i = 0; i < 4; ++i) o[n][i] *= factor[i / 2];
+  }
+
+  SLUICE_DEVICE void write_sums(int first, const float (&o)[config.head_size / 8][4]) const {
+    SLUICE_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      if (row(i) >= params_.rows) continue;
+      const arch::SharedAddress to = meeting(slice(), row(i));
+      SLUICE_UNROLL
+      for (int n = 0; n < config.head_size / 8; ++n) {
+        if (n < first / 8 || n >= (first + kColumns) / 8) continue;
+        if constexpr (AttentionFragments<config>::kFourInARow) {
+          // Tiles n and n + 1 have the even and the odd columns of 16.
+          const int column = n / 2 * 16 - first + arch::lane() % 4 * 4 + n % 2;
+          arch::store_shared(to + column * 4, o[n][2 * i]);
+          arch::store_shared(to + (column + 2) * 4, o[n][2 * i + 1]);
+        } else {
+          arch::store_shared(to + (8 * n - first + arch::lane() % 4 * 2) * 4, o[n][2 * i], o[n][2 * i + 1]);
+        }
+      }
+    }
+  }
+
+  // Four columns of a row: added up over the slices, and on to where they belong.
+  SLUICE_DEVICE void deliver(int row, int first, int column) const {
+    Sums x{};
+    common_statistics(row, x.maximum, x.sum);
+    SLUICE_UNROLL
+    for (int s = 0; s < kSlices; ++s) {
+      float part[4];
+      arch::load_shared(meeting(s, row) + column * 4, part);
+      for (int i = 0; i < 4; ++i) x.o[i] += part[i];
+    }
+    const int vector = (first + column) / 4;
+    if (part_.chunk != 0) return publish(row, vector, x);
+    take_up_others(row, vector, x);
+    write_result(row, vector, x);
+  }
+
+  // Of a chunk: a row's sums, then its maximum and sum of exponentials.
+  SLUICE_DEVICE arch::Floats4* partial(int chunk) const {
+    const std::int64_t part = (std::int64_t{part_.sequence} * params_.heads_kv + part_.head) * params_.most_chunks + chunk;
+    return params_.partials + part * partial_vectors(params_.rows, config.head_size);
+  }
+  SLUICE_DEVICE arch::Floats4* partial_statistics(int chunk, int row) const {
+    return partial(chunk) + params_.rows * (config.head_size / 4) + row;
+  }
+
+  SLUICE_DEVICE void publish(int row, int vector, const Sums& x) const {
+    arch::store_published(partial(part_.chunk) + row * (config.head_size / 4) + vector, {x.o[0], x.o[1], x.o[2], x.o[3]});
+    if (vector == 0) arch::store_published(partial_statistics(part_.chunk, row), {x.maximum, x.sum, 0, 0});
+  }
+
+  SLUICE_DEVICE void take_up_others(int row, int vector, Sums& x) const {
+    for (int first = 1; first < part_.chunks; first += kBatch) {
+      arch::Floats4 sums[kBatch], statistics[kBatch];
+      SLUICE_UNROLL
+      for (int i = 0; i < kBatch; ++i) {
+        if (first + i >= part_.chunks) continue;
+        sums[i] = arch::load_published(partial(first + i) + row * (config.head_size / 4) + vector);
+        statistics[i] = arch::load_published(partial_statistics(first + i, row));
+      }
+      SLUICE_UNROLL
+      for (int i = 0; i < kBatch; ++i) {
+        if (first + i >= part_.chunks) continue;
+        arch::Floats4* const at = partial(first + i) + row * (config.head_size / 4) + vector;
+        while (!arch::is_published(sums[i])) sums[i] = arch::load_published(at);
+        while (!arch::is_published(statistics[i])) statistics[i] = arch::load_published(partial_statistics(first + i, row));
+        arch::unpublish(at);
+        add(x, statistics[i], sums[i]);
+      }
+    }
+  }
+
+  static SLUICE_DEVICE void add(Sums& x, const arch::Floats4& statistics, const arch::Floats4& sums) {
+    const float maximum = arch::maximum(x.maximum, statistics.values[0]);
+    const float mine = arch::power_of_two(x.maximum - finite(maximum));
+    const float others = arch::power_of_two(statistics.values[0] - finite(maximum));
+    x.maximum = maximum;
+    x.sum = x.sum * mine + statistics.values[1] * others;
+    SLUICE_UNROLL
+    for (int i = 0; i < 4; ++i) x.o[i] = x.o[i] * mine + sums.values[i] * others;
+  }
+
+  // All threads have read them.
+  SLUICE_DEVICE void forget_statistics() const {
+    for (int i = thread_; i < (part_.chunks - 1) * params_.rows; i += kThreads)
+      arch::unpublish(partial_statistics(1 + i / params_.rows, i % params_.rows));
+  }
+
+  SLUICE_DEVICE void write_result(int row, int vector, const Sums& x) const {
+    const int token = row / params_.group, head = part_.head * params_.group + row % params_.group;
+    const std::int64_t at =
+        (std::int64_t{part_.sequence} * params_.query_len + token) * (params_.heads_kv * params_.group) + head;
+    float factor = x.sum == 0 ? 0.0f : arch::reciprocal(x.sum);
+    if constexpr (config.fp8) factor *= arch::load_global(params_.v_scales + part_.head);
+    struct alignas(8) Pairs {
+      std::uint32_t words[2];
+    };
+    Pairs result;
+    SLUICE_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const float low = x.o[2 * i] * factor, high = x.o[2 * i + 1] * factor;
+      result.words[i] = config.type == DataType::bf16 ? arch::pack_bf16(low, high) : arch::pack_fp16(low, high);
+    }
+    arch::store_global(static_cast<Pairs*>(params_.o) + at * (config.head_size / 4) + vector, result);
+    constexpr float kLn2 = 0.693147181f;
+    if (params_.lse != nullptr && vector == 0)
+      arch::store_global(params_.lse + at, x.sum == 0 ? -__builtin_inff() : kLn2 * (x.maximum + arch::log_of_two(x.sum)));
+  }
+
+  const AttentionParams& params_;
+  const AttentionRing<config>& ring_;
+  AttentionPart part_;
+  int warp_, thread_;
+};
+
+}  // namespace sluice
