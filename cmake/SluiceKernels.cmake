@@ -1,5 +1,6 @@
 # The kernels, for each machine one instance file for each line of core/kernel_list.def (those with a recorder have lines of their own) and
-# each type that quantize and histogram read, one for the packing of weights of 4 bits, and the launch room.
+# each type that quantize and histogram read, one for the packing of weights of 4 bits, one for each pair of types and head size of
+# attention, and the launch room.
 
 set(list_file ${PROJECT_SOURCE_DIR}/src/core/kernel_list.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
@@ -32,6 +33,16 @@ function(sluice_instances folder extension out)
     set(file ${PROJECT_BINARY_DIR}/${folder}/histogram_${type}.${extension})
     file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/histogram/histogram_instance.cuh\"\n\nSLUICE_HISTOGRAM_KERNELS(${type})\n" @ONLY)
     list(APPEND files ${file})
+  endforeach()
+  foreach(type bf16 fp16)
+    foreach(head_size 64 128 256)
+      foreach(fp8 false true)
+        set(file ${PROJECT_BINARY_DIR}/${folder}/attention_${type}_${head_size}_fp8_${fp8}.${extension})
+        file(CONFIGURE OUTPUT ${file}
+             CONTENT "#include \"kernel/attention/attention_instance.cuh\"\n\nSLUICE_ATTENTION_KERNELS(${type}, ${fp8}, ${head_size})\n" @ONLY)
+        list(APPEND files ${file})
+      endforeach()
+    endforeach()
   endforeach()
   set(${out} ${files} PARENT_SCOPE)
 endfunction()

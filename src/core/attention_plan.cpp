@@ -17,7 +17,7 @@ constexpr int kChunksOfSequence = 256, kLeastMostChunks = 16, kMostMostChunks = 
 AttentionSplit split_of(const AttentionProblem& p, int row_tiles) {
   // A chunk of 512 tokens and 16 rows writes and reads 3% of what it reads of a head of 128; more rows make more.
   return {.least_chunk = row_tiles == 1 ? 512 : row_tiles == 2 ? 1024 : 2048,
-          .most_chunks = std::clamp(kChunksOfSequence / static_cast<int>(p.heads_kv), kLeastMostChunks, kMostMostChunks)};
+          .most_chunks = std::clamp(kChunksOfSequence / static_cast<int>(p.heads_kv), kLeastMostChunks, row_tiles == 8 ? 32 : kMostMostChunks)};
 }
 
 // Longer sequences than max_kv_len there are not.

@@ -50,7 +50,12 @@ SLUICE_DEVICE float log_of_two(float x) {
   asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-SLUICE_DEVICE float reciprocal(float x) { return __frcp_rn(x); }
+// Within 2^-23 of it, relatively; of what is beyond 2^126 it is 0.
+SLUICE_DEVICE float reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 // The numbers of two bytes of a word, the first at `low`, as a pair of fp16.
 template <int low, int high>

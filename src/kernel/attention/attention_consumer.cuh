@@ -22,26 +22,17 @@ class AttentionConsumer {
   }
 
   SLUICE_DEVICE void run() {
+    AttentionPart waiting{};  // whose chunks are still to be brought together; none: chunks == 0
     for (;;) {
-      ring_.wait_full(at_);
-      std::uint32_t low[4], high[4];
-      arch::load_shared(ring_.header(at_), low);
-      if ((low[0] & kNoMoreStages) != 0) return;
-      arch::load_shared(ring_.header(at_) + 16, high);
-      const int flags = static_cast<int>(low[0]), first_token = static_cast<int>(low[1]), length = static_cast<int>(high[0]);
-      if ((flags & kStageBegins) != 0) begin(static_cast<int>(low[3]));
-      const int slice_begin = first_token + warp_ / config.row_tiles * kSliceTokens;
-      const int blocks = (flags & kStageEmpty) != 0 ? 0 : blocks_there(length - slice_begin);
-      float s[2 * kBlocks][4];
-      if (blocks > 0) fragments_.multiply_keys(ring_.stage(at_) + slice_offset(), blocks, queries_, q_rows(), s);
-      release();
-      if (blocks > 0) weigh(s, slice_begin, length);
-      ring_.wait_full(at_);
-      if (blocks > 0) fragments_.multiply_values(ring_.stage(at_) + slice_offset(), blocks, s, o_);
-      release();
-      if ((flags & kStageEnds) != 0)
-        finish({.sequence = static_cast<int>(low[2]), .head = static_cast<int>(low[3]), .chunk = static_cast<int>(high[1]),
-                .chunks = static_cast<int>(high[2])});
+      AttentionStageHeader header;
+      const bool more = read_header(header);
+      if (more) take_chunk(header);
+      // The other chunks of a sequence are under way when its first one ends. A chunk later they are there; whoever waited for them at once
+      // would hold up the chunk that its producer has drawn, and who waits for that.
+      if (waiting.chunks > 0) PartialResults<config>(params_, ring_, waiting, warp_).bring_together();
+      if (!more) return;
+      waiting = part_of(header);
+      if (waiting.chunk > 0 || waiting.chunks == 1) waiting.chunks = 0;
     }
   }
 
@@ -54,6 +45,49 @@ class AttentionConsumer {
   SLUICE_DEVICE int slice_offset() const { return warp_ / config.row_tiles * (kSliceTokens * box_row_bytes(config)); }
   SLUICE_DEVICE arch::SharedAddress q_rows() const {
     return ring_.q_slot(q_at_) + warp_ % config.row_tiles * (kRowsPerTile * q_pitch_bytes(config));
+  }
+
+  // False when no stage follows.
+  SLUICE_DEVICE bool read_header(AttentionStageHeader& header) const {
+    ring_.wait_full(at_);
+    std::uint32_t low[4], high[4];
+    arch::load_shared(ring_.header(at_), low);
+    arch::load_shared(ring_.header(at_) + 16, high);
+    header = {.flags = static_cast<int>(low[0]),
+              .first_token = static_cast<int>(low[1]),
+              .sequence = static_cast<int>(low[2]),
+              .head = static_cast<int>(low[3]),
+              .length = static_cast<int>(high[0]),
+              .chunk = static_cast<int>(high[1]),
+              .chunks = static_cast<int>(high[2])};
+    return (header.flags & kNoMoreStages) == 0;
+  }
+
+  static SLUICE_DEVICE AttentionPart part_of(const AttentionStageHeader& h) {
+    return {.sequence = h.sequence, .head = h.head, .chunk = h.chunk, .chunks = h.chunks};
+  }
+
+  // From the stage that begins it to the one that ends it.
+  SLUICE_DEVICE void take_chunk(AttentionStageHeader& header) {
+    begin(header.head);
+    for (;;) {
+      multiply_stage(header);
+      if ((header.flags & kStageEnds) != 0) break;
+      read_header(header);
+    }
+    finish(part_of(header));
+  }
+
+  SLUICE_DEVICE void multiply_stage(const AttentionStageHeader& header) {
+    const int slice_begin = header.first_token + warp_ / config.row_tiles * kSliceTokens;
+    const int blocks = (header.flags & kStageEmpty) != 0 ? 0 : blocks_there(header.length - slice_begin);
+    float s[2 * kBlocks][4];
+    if (blocks > 0) fragments_.multiply_keys(ring_.stage(at_) + slice_offset(), blocks, queries_, q_rows(), s);
+    release();
+    if (blocks > 0) weigh(s, slice_begin, header.length);
+    ring_.wait_full(at_);
+    if (blocks > 0) fragments_.multiply_values(ring_.stage(at_) + slice_offset(), blocks, s, o_);
+    release();
   }
 
   static SLUICE_DEVICE int blocks_there(int tokens) {
@@ -167,7 +201,7 @@ class AttentionConsumer {
       sum_[i] += arch::shuffle_xor(sum_[i], 1);
       sum_[i] += arch::shuffle_xor(sum_[i], 2);
     }
-    PartialResults<config>(params_, ring_, part, warp_).finish(maximum_, sum_, o_);
+    PartialResults<config>(params_, ring_, part, warp_).deliver(maximum_, sum_, o_);
   }
 
   const AttentionParams& params_;

@@ -32,45 +32,56 @@ class AttentionFragments {
   }
 
   // s = Q K^T for `blocks` times 16 tokens; what is behind them stays 0.
-  SLUICE_DEVICE void multiply_keys(arch::SharedAddress keys, int blocks, const std::uint32_t (&held)[kHeldSteps][4], arch::SharedAddress q_rows,
-                                   float (&s)[2 * kBlocks][4]) const {
+  SLUICE_DEVICE void multiply_keys(arch::SharedAddress keys, int blocks, const std::uint32_t (&held)[kHeldSteps][4],
+                                   arch::SharedAddress q_rows, float (&s)[2 * kBlocks][4]) const {
+    float odd[2 * kBlocks][4];  // sums of odd loads: the tensor cores' answers are long in coming, and one block has few sums
     SLUICE_UNROLL
     for (int n = 0; n < 2 * kBlocks; ++n)
-      for (int i = 0; i < 4; ++i) s[n][i] = 0;
+      for (int i = 0; i < 4; ++i) s[n][i] = odd[n][i] = 0;
+    constexpr int kLoads = kSteps / kStepsPerLoad;
+    constexpr int kAtOnce = kLoads < kLoadsAtOnce ? kLoads : kLoadsAtOnce;
     SLUICE_UNROLL
-    for (int step = 0; step < kSteps; step += kStepsPerLoad) {
-      std::uint32_t q[kStepsPerLoad][4];
+    for (int first = 0; first < kLoads; first += kAtOnce) {
+      std::uint32_t q[kAtOnce][kStepsPerLoad][4];
       SLUICE_UNROLL
-      for (int i = 0; i < kStepsPerLoad; ++i) {
-        if constexpr (kHoldsQueries) {
-          for (int r = 0; r < 4; ++r) q[i][r] = held[step + i][r];
-        } else {
-          load_query(q_rows, step + i, q[i]);
-        }
-      }
+      for (int l = 0; l < kAtOnce; ++l)
+        for (int i = 0; i < kStepsPerLoad; ++i) take_query(held, q_rows, (first + l) * kStepsPerLoad + i, q[l][i]);
       SLUICE_UNROLL
       for (int block = 0; block < kBlocks; ++block) {
         if (kBlocks > 1 && block >= blocks) break;
-        std::uint32_t k[4];
-        arch::load_matrices<false>(packet(keys + block * kBlockBytes + key_row_, key_packet_, 2 * step / kStepsPerLoad), k);
-        multiply_key_packets(q, k, s[2 * block], s[2 * block + 1]);
+        std::uint32_t k[kAtOnce][4];
+        SLUICE_UNROLL
+        for (int l = 0; l < kAtOnce; ++l)
+          arch::load_matrices<false>(packet(keys + block * kBlockBytes + key_row_, key_packet_, 2 * (first + l)), k[l]);
+        SLUICE_UNROLL
+        for (int l = 0; l < kAtOnce; ++l) {
+          float(&sums)[2 * kBlocks][4] = kBlocks == 1 && l % 2 == 1 ? odd : s;
+          multiply_key_packets(q[l], k[l], sums[2 * block], sums[2 * block + 1]);
+        }
       }
     }
+    if constexpr (kBlocks == 1)
+      for (int n = 0; n < 2; ++n)
+        for (int i = 0; i < 4; ++i) s[n][i] += odd[n][i];
   }
 
   // o += s V.
   SLUICE_DEVICE void multiply_values(arch::SharedAddress values, int blocks, const float (&s)[2 * kBlocks][4],
                                      float (&o)[config.head_size / 8][4]) const {
+    constexpr int kPairs = kRowPackets / 2, kAtOnce = kPairs < kLoadsAtOnce ? kPairs : kLoadsAtOnce;
     SLUICE_UNROLL
     for (int block = 0; block < kBlocks; ++block) {
       if (kBlocks > 1 && block >= blocks) break;
       const float(&low)[4] = s[2 * block], (&high)[4] = s[2 * block + 1];
       const std::uint32_t weights[4] = {pack(low[0], low[1]), pack(low[2], low[3]), pack(high[0], high[1]), pack(high[2], high[3])};
       SLUICE_UNROLL
-      for (int pair = 0; pair < kRowPackets / 2; ++pair) {
-        std::uint32_t v[4];
-        arch::load_matrices<true>(packet(values + block * kBlockBytes + value_row_, value_packet_, 2 * pair), v);
-        multiply_value_packets(weights, v, pair, o);
+      for (int first = 0; first < kPairs; first += kAtOnce) {
+        std::uint32_t v[kAtOnce][4];
+        SLUICE_UNROLL
+        for (int l = 0; l < kAtOnce; ++l)
+          arch::load_matrices<true>(packet(values + block * kBlockBytes + value_row_, value_packet_, 2 * (first + l)), v[l]);
+        SLUICE_UNROLL
+        for (int l = 0; l < kAtOnce; ++l) multiply_value_packets(weights, v[l], first + l, o);
       }
     }
   }
@@ -93,6 +104,17 @@ class AttentionFragments {
 
   static SLUICE_DEVICE std::uint32_t pack(float low, float high) {
     return kType == DataType::bf16 ? arch::pack_bf16(low, high) : arch::pack_fp16(low, high);
+  }
+
+  static constexpr int kLoadsAtOnce = config.row_tiles == 1 && config.head_size <= 128 ? 8 : 4;
+
+  SLUICE_DEVICE void take_query(const std::uint32_t (&held)[kHeldSteps][4], arch::SharedAddress rows, int step,
+                                std::uint32_t (&q)[4]) const {
+    if constexpr (kHoldsQueries) {
+      for (int r = 0; r < 4; ++r) q[r] = held[step][r];
+    } else {
+      load_query(rows, step, q);
+    }
   }
 
   // Of e4m3, a lane has four neighbouring elements of a token in a packet, and so it takes four neighbouring ones of the queries: products

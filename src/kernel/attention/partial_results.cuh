@@ -1,6 +1,6 @@
-// What becomes of a chunk's sums: the warps' meet in shared memory; those of several chunks meet in the workspace, where whoever has the
-// sequence's first chunk takes them up in order. Numbers announce themselves: a word of the workspace is there when it has another pattern
-// than kNothingThere, so that neither fences nor flags lie between a sum and its use.
+// What becomes of a chunk's sums: the warps' meet in shared memory; those of several chunks go to the workspace, where whoever has had the
+// sequence's first chunk brings them together in order. Numbers announce themselves: a word of the workspace is there when it has another
+// pattern than kNothingThere, so that neither fences nor flags lie between a sum and its use.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -22,7 +22,7 @@ class PartialResults {
       : params_(params), ring_(ring), part_(part), warp_(warp), thread_(warp * 32 + arch::lane()) {}
 
   // Of this lane's two rows: the greatest score, the sum of powers, and products, relative to it.
-  SLUICE_DEVICE void finish(const float (&maximum)[2], const float (&sum)[2], float (&o)[config.head_size / 8][4]) {
+  SLUICE_DEVICE void deliver(const float (&maximum)[2], const float (&sum)[2], float (&o)[config.head_size / 8][4]) {
     SLUICE_UNROLL
     for (int i = 0; i < 2; ++i)
       if (arch::lane() % 4 == 0 && row(i) < params_.rows) arch::store_shared(statistics(slice(), row(i)), maximum[i], sum[i]);
@@ -32,16 +32,24 @@ class PartialResults {
     for (int first = 0; first < config.head_size; first += kColumns) {
       write_sums(first, o);
       sync();
-      for (int i = thread_; i < params_.rows * (kColumns / 4); i += kThreads) deliver(i / (kColumns / 4), first, i % (kColumns / 4) * 4);
+      for (int i = thread_; i < params_.rows * (kColumns / 4); i += kThreads) add_slices(i / (kColumns / 4), first, i % (kColumns / 4) * 4);
       sync();
     }
-    if (part_.chunk == 0) forget_statistics();
+  }
+
+  // The first chunk's CTA, when it has time: what all chunks have published, in order.
+  SLUICE_DEVICE void bring_together() {
+    collect_statistics();
+    sync();
+    for (int i = thread_; i < params_.rows * kVectors; i += kThreads) add_chunks(i / kVectors, i % kVectors);
+    sync();
   }
 
  private:
   static constexpr int kThreads = consumer_threads(config), kSlices = token_slices(config);
+  static constexpr int kVectors = config.head_size / 4;  // of four columns
   static constexpr int kColumns = meeting_columns(config), kPitch = meeting_pitch_bytes(config);
-  static constexpr int kBatch = config.head_size <= 128 && config.row_tiles == 1 ? 8 : 4;  // partials that a thread waits for at once
+  static constexpr int kBatch = config.row_tiles == 1 ? 16 : 8;  // partial sums that a thread asks for at once
   static constexpr int kConsumersMeet = 1;                        // named barrier
 
   // Sums relative to a maximum: of exponentials, and of four columns.
@@ -108,7 +116,7 @@ class PartialResults {
   }
 
   // Four columns of a row: added up over the slices, and on to where they belong.
-  SLUICE_DEVICE void deliver(int row, int first, int column) const {
+  SLUICE_DEVICE void add_slices(int row, int first, int column) const {
     Sums x{};
     common_statistics(row, x.maximum, x.sum);
     SLUICE_UNROLL
@@ -118,9 +126,10 @@ class PartialResults {
       for (int i = 0; i < 4; ++i) x.o[i] += part[i];
     }
     const int vector = (first + column) / 4;
-    if (part_.chunk != 0) return publish(row, vector, x);
-    take_up_others(row, vector, x);
-    write_result(row, vector, x);
+    if (part_.chunks > 1)
+      publish(row, vector, x);
+    else
+      write_result(row, vector, x);
   }
 
   // Of a chunk: a row's sums, then its maximum and sum of exponentials.
@@ -129,49 +138,59 @@ class PartialResults {
     return params_.partials + part * partial_vectors(params_.rows, config.head_size);
   }
   SLUICE_DEVICE arch::Floats4* partial_statistics(int chunk, int row) const {
-    return partial(chunk) + params_.rows * (config.head_size / 4) + row;
+    return partial(chunk) + params_.rows * kVectors + row;
   }
 
   SLUICE_DEVICE void publish(int row, int vector, const Sums& x) const {
-    arch::store_published(partial(part_.chunk) + row * (config.head_size / 4) + vector, {x.o[0], x.o[1], x.o[2], x.o[3]});
+    arch::store_published(partial(part_.chunk) + row * kVectors + vector, {x.o[0], x.o[1], x.o[2], x.o[3]});
     if (vector == 0) arch::store_published(partial_statistics(part_.chunk, row), {x.maximum, x.sum, 0, 0});
   }
 
-  SLUICE_DEVICE void take_up_others(int row, int vector, Sums& x) const {
-    for (int first = 1; first < part_.chunks; first += kBatch) {
-      arch::Floats4 sums[kBatch], statistics[kBatch];
-      SLUICE_UNROLL
-      for (int i = 0; i < kBatch; ++i) {
-        if (first + i >= part_.chunks) continue;
-        sums[i] = arch::load_published(partial(first + i) + row * (config.head_size / 4) + vector);
-        statistics[i] = arch::load_published(partial_statistics(first + i, row));
-      }
-      SLUICE_UNROLL
-      for (int i = 0; i < kBatch; ++i) {
-        if (first + i >= part_.chunks) continue;
-        arch::Floats4* const at = partial(first + i) + row * (config.head_size / 4) + vector;
-        while (!arch::is_published(sums[i])) sums[i] = arch::load_published(at);
-        while (!arch::is_published(statistics[i])) statistics[i] = arch::load_published(partial_statistics(first + i, row));
-        arch::unpublish(at);
-        add(x, statistics[i], sums[i]);
-      }
+  // Each chunk's maximum and sum of exponentials of each row, to shared memory where the warps' sums met.
+  SLUICE_DEVICE arch::SharedAddress collected(int row, int chunk) const { return ring_.meeting() + (row * part_.chunks + chunk) * 8; }
+  SLUICE_DEVICE void collect_statistics() const {
+    for (int i = thread_; i < params_.rows * part_.chunks; i += kThreads) {
+      const int chunk = i / params_.rows, row = i % params_.rows;
+      const arch::Floats4 x = take(partial_statistics(chunk, row));
+      arch::store_shared(collected(row, chunk), x.values[0], x.values[1]);
     }
   }
 
-  static SLUICE_DEVICE void add(Sums& x, const arch::Floats4& statistics, const arch::Floats4& sums) {
-    const float maximum = arch::maximum(x.maximum, statistics.values[0]);
-    const float mine = arch::power_of_two(x.maximum - finite(maximum));
-    const float others = arch::power_of_two(statistics.values[0] - finite(maximum));
-    x.maximum = maximum;
-    x.sum = x.sum * mine + statistics.values[1] * others;
-    SLUICE_UNROLL
-    for (int i = 0; i < 4; ++i) x.o[i] = x.o[i] * mine + sums.values[i] * others;
+  // Waits for a vector, and leaves its place as it was.
+  static SLUICE_DEVICE arch::Floats4 take(arch::Floats4* from) { return take(from, arch::load_published(from)); }
+  static SLUICE_DEVICE arch::Floats4 take(arch::Floats4* from, arch::Floats4 x) {
+    while (!arch::is_published(x)) x = arch::load_published(from);
+    arch::unpublish(from);
+    return x;
   }
 
-  // All threads have read them.
-  SLUICE_DEVICE void forget_statistics() const {
-    for (int i = thread_; i < (part_.chunks - 1) * params_.rows; i += kThreads)
-      arch::unpublish(partial_statistics(1 + i / params_.rows, i % params_.rows));
+  SLUICE_DEVICE void add_chunks(int row, int vector) const {
+    Sums x{};
+    x.maximum = -__builtin_inff();
+    for (int chunk = 0; chunk < part_.chunks; ++chunk) {
+      float statistics[2];
+      arch::load_shared(collected(row, chunk), statistics);
+      x.maximum = arch::maximum(x.maximum, statistics[0]);
+    }
+    for (int first = 0; first < part_.chunks; first += kBatch) {
+      arch::Floats4 sums[kBatch];
+      SLUICE_UNROLL
+      for (int i = 0; i < kBatch; ++i)
+        if (first + i < part_.chunks) sums[i] = arch::load_published(partial(first + i) + row * kVectors + vector);
+      SLUICE_UNROLL
+      for (int i = 0; i < kBatch; ++i)
+        if (first + i < part_.chunks) add(x, row, first + i, take(partial(first + i) + row * kVectors + vector, sums[i]));
+    }
+    write_result(row, vector, x);
+  }
+
+  SLUICE_DEVICE void add(Sums& x, int row, int chunk, const arch::Floats4& sums) const {
+    float statistics[2];
+    arch::load_shared(collected(row, chunk), statistics);
+    const float factor = arch::power_of_two(statistics[0] - finite(x.maximum));
+    x.sum += statistics[1] * factor;
+    SLUICE_UNROLL
+    for (int i = 0; i < 4; ++i) x.o[i] += sums.values[i] * factor;
   }
 
   SLUICE_DEVICE void write_result(int row, int vector, const Sums& x) const {
@@ -189,7 +208,7 @@ class PartialResults {
       const float low = x.o[2 * i] * factor, high = x.o[2 * i + 1] * factor;
       result.words[i] = config.type == DataType::bf16 ? arch::pack_bf16(low, high) : arch::pack_fp16(low, high);
     }
-    arch::store_global(static_cast<Pairs*>(params_.o) + at * (config.head_size / 4) + vector, result);
+    arch::store_global(static_cast<Pairs*>(params_.o) + at * kVectors + vector, result);
     constexpr float kLn2 = 0.693147181f;
     if (params_.lse != nullptr && vector == 0)
       arch::store_global(params_.lse + at, x.sum == 0 ? -__builtin_inff() : kLn2 * (x.maximum + arch::log_of_two(x.sum)));

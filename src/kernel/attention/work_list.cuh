@@ -28,7 +28,7 @@ class AttentionWorkList {
 
   // False when no ticket is left.
   SLUICE_DEVICE bool take(AttentionItem& item) {
-    const int ticket = next_;
+    const int ticket = arch::from_lane(next_, 0);
     while (ticket >= before_ + total_) {
       before_ += total_;
       first_ += 32;
@@ -65,11 +65,9 @@ class AttentionWorkList {
     total_ = arch::from_lane(upto_, 31);
   }
 
-  // The next one, long before it is needed.
+  // The next one, long before it is needed: nothing waits for the answer here.
   SLUICE_DEVICE void draw() {
-    int drawn = 0;
-    if (arch::lane() == 0) drawn = static_cast<int>(arch::atomic_add_relaxed(params_.ticket, 1));
-    next_ = arch::from_lane(drawn, 0) + arch::ctas_in_grid();
+    if (arch::lane() == 0) next_ = static_cast<int>(arch::atomic_add_relaxed(params_.ticket, 1)) + arch::ctas_in_grid();
   }
 
   // Each of the CTAs that had a ticket draws one too many, so that as many are drawn as there are items. The last sets the counter back.
@@ -79,7 +77,7 @@ class AttentionWorkList {
   }
 
   const AttentionParams& params_;
-  int next_;
+  int next_;  // the first lane's
   int first_ = 0, before_ = 0;  // sequence of the first lane, and items before it
   int length_ = 0, items_ = 0, upto_ = 0, total_ = 0;
 };

@@ -1,6 +1,7 @@
 // The launch room of a build without CUDA: the same calls, each of which says so.
 #include <string>
 
+#include "sluice/attention.hpp"
 #include "sluice/device.hpp"
 #include "sluice/histogram.hpp"
 #include "sluice/quantize.hpp"
@@ -30,5 +31,7 @@ Status permute_columns(const PermuteColumnsProblem&, const void*, const std::int
 }
 Status histogram(const HistogramProblem&, const HistogramArguments&, Stream) { return no_cuda("histogram_on_cpu"); }
 Status histogram(const HistogramPlan&, const HistogramArguments&, Stream) { return no_cuda("histogram_on_cpu"); }
+Status prepare_attention_workspace(void*, std::size_t, Stream) { return no_cuda("attention_on_cpu"); }
+Status attention(const AttentionPlan&, const AttentionArguments&, void*, std::size_t, Stream) { return no_cuda("attention_on_cpu"); }
 
 }  // namespace sluice

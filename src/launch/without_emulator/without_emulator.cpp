@@ -1,6 +1,7 @@
 // The emulator's calls in a build without it, each of which says so.
 #include <string>
 
+#include "sluice/attention.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/histogram.hpp"
 #include "sluice/quantize.hpp"
@@ -35,6 +36,9 @@ Status histogram_on_emulator(const HistogramProblem&, const HistogramArguments&,
 }
 Status histogram_on_emulator(const HistogramPlan&, const HistogramArguments&, const EmulatorOptions&) {
   return no_emulator("histogram_on_cpu");
+}
+Status attention_on_emulator(const AttentionPlan&, const AttentionArguments&, const EmulatorOptions&) {
+  return no_emulator("attention_on_cpu");
 }
 
 }  // namespace sluice
