@@ -58,7 +58,7 @@ inline constexpr auto kListedAttentionKernels = [] {
 SLUICE_HOST_DEVICE constexpr int consumer_warps(const AttentionConfig& c) { return c.row_tiles == 1 ? 4 : 8; }
 SLUICE_HOST_DEVICE constexpr int token_slices(const AttentionConfig& c) { return consumer_warps(c) / c.row_tiles; }
 SLUICE_HOST_DEVICE constexpr int consumer_threads(const AttentionConfig& c) { return 32 * consumer_warps(c); }
-SLUICE_HOST_DEVICE constexpr int attention_threads(const AttentionConfig& c) { return consumer_threads(c) + 32; }  // and the producer's warp
+SLUICE_HOST_DEVICE constexpr int attention_threads(const AttentionConfig& c) { return consumer_threads(c) + 64; }  // and the producers' two warps
 
 SLUICE_HOST_DEVICE constexpr int kv_row_bytes(const AttentionConfig& c) { return c.head_size * (c.fp8 ? 1 : 2); }
 // A row of a box: 128 bytes, or all of a row that has less.
@@ -87,11 +87,12 @@ struct AttentionStageHeader {
   std::int32_t sequence, head;
   std::int32_t length;         // of the sequence
   std::int32_t chunk, chunks;  // of the sequence and head
-  std::int32_t q_slot;
+  std::int32_t unused;
 };
 inline constexpr int kStageBegins = 1, kStageEnds = 2, kStageEmpty = 4, kNoMoreStages = 8;  // flags
 
 inline constexpr int kMostStages = 48;
+inline constexpr int kItemSlots = 2, kItemBytes = 32;  // chunks that are drawn ahead
 
 // Offsets in shared memory. Everything that depends on rows depends on those that there are: a tile's padding is only in Q.
 struct AttentionLayout {
@@ -99,7 +100,9 @@ struct AttentionLayout {
   int meeting_offset;     // [slice][row][columns] of fp32
   int statistics_offset;  // [slice][row] of maximum and sum
   int header_offset;
-  int barrier_offset;  // full and empty of the stages, then of Q
+  int item_offset;
+  int last_offset;  // a word: whether this CTA's chunk was the last of its sequence and head
+  int barrier_offset;  // full and empty of the stages, then of Q, then of items
   int bytes;
 };
 SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionConfig& c, int rows, int stages) {
@@ -108,8 +111,10 @@ SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionCon
   l.meeting_offset = l.q_offset + q_slots(c) * q_slot_bytes(c);
   l.statistics_offset = l.meeting_offset + token_slices(c) * rows * meeting_pitch_bytes(c);
   l.header_offset = l.statistics_offset + token_slices(c) * ((rows + 1) / 2 * 2) * 8;
-  l.barrier_offset = l.header_offset + stages * static_cast<int>(sizeof(AttentionStageHeader));
-  l.bytes = l.barrier_offset + (2 * stages + 2 * q_slots(c)) * 8;
+  l.item_offset = l.header_offset + stages * static_cast<int>(sizeof(AttentionStageHeader));
+  l.last_offset = l.item_offset + kItemSlots * kItemBytes;
+  l.barrier_offset = l.last_offset + 16;
+  l.bytes = l.barrier_offset + (2 * stages + 2 * q_slots(c) + 2 * kItemSlots) * 8;
   return l;
 }
 
@@ -134,6 +139,12 @@ SLUICE_HOST_DEVICE constexpr AttentionChunks attention_chunks(int length, int qu
 
 // A chunk's part of the workspace: a row's sums, then each row's maximum and sum of exponentials.
 SLUICE_HOST_DEVICE constexpr int partial_vectors(int rows, int head_size) { return rows * (head_size / 4 + 1); }
-inline constexpr int kAttentionFlagBytes = 256;  // of the workspace, before the partials: the counter of tickets
+
+// The workspace: the counter of tickets, for each sequence and key head a counter of the chunks that have come to their end, partials. All
+// bits are set as long as nobody uses it, counters at -1 included, so that any problem may follow any other.
+inline constexpr int kWorkspaceAlignment = 256;
+SLUICE_HOST_DEVICE constexpr std::int64_t partials_offset(std::int64_t sequences_and_heads) {
+  return kWorkspaceAlignment + (sequences_and_heads * 4 + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
 
 }  // namespace sluice

@@ -10,9 +10,9 @@
 namespace sluice {
 namespace {
 
-// Chunks of a sequence over all of its key heads: about twice as many as a large GPU has SMs, so that one sequence fills it, and so that those
-// who end early take from the others. More would only be more to bring together.
-constexpr int kChunksOfSequence = 256, kLeastMostChunks = 16, kMostMostChunks = 64;
+// Chunks of a sequence over all of its key heads: about as many as a large GPU has SMs, so that one sequence fills it. More would only be more
+// to bring together.
+constexpr int kChunksOfSequence = 128, kLeastMostChunks = 4, kMostMostChunks = 64;
 
 AttentionSplit split_of(const AttentionProblem& p, int row_tiles) {
   // A chunk of 512 tokens and 16 rows writes and reads 3% of what it reads of a head of 128; more rows make more.
@@ -45,8 +45,9 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
     return Error{ErrorCode::too_large, "two stages and what surrounds them take " + std::to_string(attention_layout(config, rows, 2).bytes) +
                                            " bytes of shared memory, and a CTA has " + std::to_string(device.shared_memory_per_cta_bytes)};
   plan.workspace_bytes =
-      kAttentionFlagBytes + static_cast<std::size_t>(p.batch * p.heads_kv) * static_cast<std::size_t>(plan.split.most_chunks) *
-                                static_cast<std::size_t>(partial_vectors(rows, config.head_size)) * 16;
+      static_cast<std::size_t>(partials_offset(p.batch * p.heads_kv)) +
+      static_cast<std::size_t>(p.batch * p.heads_kv) * static_cast<std::size_t>(plan.split.most_chunks) *
+          static_cast<std::size_t>(partial_vectors(rows, config.head_size)) * 16;
   plan.floor_us = kv_bytes(p, nullptr, p.batch) / device.hbm_gb_per_s * 1e-3;
   return plan;
 }

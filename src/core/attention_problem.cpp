@@ -171,7 +171,7 @@ Result<AttentionProblem> check_plan(const AttentionPlan& plan, const void* works
     return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +
                                                      " bytes; the plan needs " + std::to_string(plan.workspace_bytes) +
                                                      " (AttentionPlan::workspace_bytes)"};
-  if (valid->batch > 0 && reinterpret_cast<std::uintptr_t>(workspace) % kAttentionFlagBytes != 0)
+  if (valid->batch > 0 && reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAlignment != 0)
     return Error{ErrorCode::misaligned, "the workspace must lie at a multiple of 256 bytes; move it"};
   return valid;
 }

@@ -91,7 +91,8 @@ Result<AttentionParams> bind(const AttentionPlan& plan, const AttentionArguments
   params.v_scales = arguments.v_scales;
   params.fault = arguments.fault;
   params.ticket = static_cast<std::uint32_t*>(workspace);
-  params.partials = reinterpret_cast<arch::Floats4*>(static_cast<std::byte*>(workspace) + kAttentionFlagBytes);
+  params.ended = params.ticket + kWorkspaceAlignment / 4;
+  params.partials = reinterpret_cast<arch::Floats4*>(static_cast<std::byte*>(workspace) + partials_offset(p.batch * p.heads_kv));
   params.least_chunk = plan.split.least_chunk;
   params.most_chunks = plan.split.most_chunks;
   params.stages = plan.stages;

@@ -22,17 +22,19 @@ class AttentionConsumer {
   }
 
   SLUICE_DEVICE void run() {
-    AttentionPart waiting{};  // whose chunks are still to be brought together; none: chunks == 0
-    for (;;) {
-      AttentionStageHeader header;
-      const bool more = read_header(header);
-      if (more) take_chunk(header);
-      // The other chunks of a sequence are under way when its first one ends. A chunk later they are there; whoever waited for them at once
-      // would hold up the chunk that its producer has drawn, and who waits for that.
-      if (waiting.chunks > 0) PartialResults<config>(params_, ring_, waiting, warp_).bring_together();
-      if (!more) return;
-      waiting = part_of(header);
-      if (waiting.chunk > 0 || waiting.chunks == 1) waiting.chunks = 0;
+    AttentionStageHeader header;
+    while (read_header(header)) {
+      begin(header.head);
+      PartialResults<config> results(params_, ring_,
+                                     {.sequence = header.sequence, .head = header.head, .chunk = header.chunk, .chunks = header.chunks}, warp_);
+      for (;;) {
+        const bool ends = (header.flags & kStageEnds) != 0;
+        if (ends) results.announce();
+        multiply_stage(header);
+        if (ends) break;
+        read_header(header);
+      }
+      finish(results);
     }
   }
 
@@ -61,21 +63,6 @@ class AttentionConsumer {
               .chunk = static_cast<int>(high[1]),
               .chunks = static_cast<int>(high[2])};
     return (header.flags & kNoMoreStages) == 0;
-  }
-
-  static SLUICE_DEVICE AttentionPart part_of(const AttentionStageHeader& h) {
-    return {.sequence = h.sequence, .head = h.head, .chunk = h.chunk, .chunks = h.chunks};
-  }
-
-  // From the stage that begins it to the one that ends it.
-  SLUICE_DEVICE void take_chunk(AttentionStageHeader& header) {
-    begin(header.head);
-    for (;;) {
-      multiply_stage(header);
-      if ((header.flags & kStageEnds) != 0) break;
-      read_header(header);
-    }
-    finish(part_of(header));
   }
 
   SLUICE_DEVICE void multiply_stage(const AttentionStageHeader& header) {
@@ -194,14 +181,14 @@ class AttentionConsumer {
     }
   }
 
-  SLUICE_DEVICE void finish(const AttentionPart& part) {
+  SLUICE_DEVICE void finish(PartialResults<config>& results) {
     if constexpr (!Fragments::kHoldsQueries) release_queries();
     SLUICE_UNROLL
     for (int i = 0; i < 2; ++i) {
       sum_[i] += arch::shuffle_xor(sum_[i], 1);
       sum_[i] += arch::shuffle_xor(sum_[i], 2);
     }
-    PartialResults<config>(params_, ring_, part, warp_).deliver(maximum_, sum_, o_);
+    results.deliver(maximum_, sum_, o_);
   }
 
   const AttentionParams& params_;

@@ -106,7 +106,7 @@ class AttentionFragments {
     return kType == DataType::bf16 ? arch::pack_bf16(low, high) : arch::pack_fp16(low, high);
   }
 
-  static constexpr int kLoadsAtOnce = config.row_tiles == 1 && config.head_size <= 128 ? 8 : 4;
+  static constexpr int kLoadsAtOnce = 4;
 
   SLUICE_DEVICE void take_query(const std::uint32_t (&held)[kHeldSteps][4], arch::SharedAddress rows, int step,
                                 std::uint32_t (&q)[4]) const {

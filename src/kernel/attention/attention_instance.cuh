@@ -12,7 +12,7 @@
 
 #ifdef __CUDACC__
 #define SLUICE_ATTENTION_ENTRY(type, fp8, size, tiles)                                                              \
-  extern "C" SLUICE_KERNEL_ENTRY(::sluice::attention_threads(SLUICE_ATTENTION_CONFIG(type, fp8, size, tiles)), 1)   \
+  extern "C" SLUICE_KERNEL_ENTRY(::sluice::attention_threads(SLUICE_ATTENTION_CONFIG(type, fp8, size, tiles)), tiles == 1 && size <= 128 ? 2 : 1)   \
       sluice_attention_##type##_##fp8##_##size##_##tiles(SLUICE_KERNEL_PARAMETER ::sluice::AttentionParams params) { \
     ::sluice::run_attention_kernel<SLUICE_ATTENTION_CONFIG(type, fp8, size, tiles)>(params);                        \
   }                                                                                                                 \

@@ -1,5 +1,5 @@
-// The attention kernel: CTAs draw chunks of sequences. In each one warp fetches queries, keys and values through a ring, and the others
-// multiply, each with a maximum and sums of its own, which meet when the chunk ends (partial_results.cuh).
+// The attention kernel: CTAs draw chunks of sequences. In each, one warp draws and fetches queries, one fetches keys and values through a ring, and
+// the others multiply, each with a maximum and sums of its own, which meet when the chunk ends (partial_results.cuh).
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -37,8 +37,11 @@ SLUICE_DEVICE void run_attention_kernel(const AttentionParams& params) {
   // What the kernel before leaves in the workspace, and what it writes to the cache.
   arch::wait_for_predecessor();
   if (warp == consumer_warps(config)) {
+    arch::note_role("dispatcher");
+    AttentionDispatcher<config>(params, shared).run();
+  } else if (warp > consumer_warps(config)) {
     arch::note_role("producer");
-    AttentionProducer<config>(params, shared).run();
+    KvProducer<config>(params, shared).run();
   } else {
     arch::note_role("consumer");
     AttentionConsumer<config>(params, shared, warp).run();

@@ -24,6 +24,7 @@ struct AttentionParams {
   const float* v_scales;
   std::uint32_t* fault;  // null: nobody asks
   std::uint32_t* ticket;
+  std::uint32_t* ended;  // chunks of each sequence and head
   arch::Floats4* partials;
   std::int64_t block_table_stride;
   std::int32_t batch, query_len, heads_kv, group, rows;

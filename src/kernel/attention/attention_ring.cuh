@@ -4,6 +4,7 @@
 #include "arch/warp_mma.cuh"
 #include "core/attention_config.hpp"
 #include "kernel/attention/attention_params.hpp"
+#include "kernel/attention/work_list.cuh"
 
 namespace sluice {
 
@@ -38,6 +39,10 @@ class AttentionRing {
       make(&barriers()[2 * stages_ + i], 1, "queries full", i);
       make(&barriers()[2 * stages_ + q_slots(config) + i], consumer_warps(config), "queries empty", i);
     }
+    for (int i = 0; i < kItemSlots; ++i) {
+      make(item_barriers() + i, 1, "item full", i);
+      make(item_barriers() + kItemSlots + i, 1, "item empty", i);
+    }
   }
 
   SLUICE_DEVICE arch::Barrier* full(const AttentionPosition& at) const { return &barriers()[at.stage]; }
@@ -46,6 +51,8 @@ class AttentionRing {
   SLUICE_DEVICE arch::Barrier* q_empty(const AttentionPosition& at) const {
     return &barriers()[2 * stages_ + q_slots(config) + at.stage];
   }
+  SLUICE_DEVICE arch::Barrier* item_full(const AttentionPosition& at) const { return item_barriers() + at.stage; }
+  SLUICE_DEVICE arch::Barrier* item_empty(const AttentionPosition& at) const { return item_barriers() + kItemSlots + at.stage; }
   SLUICE_DEVICE void wait_empty(const AttentionPosition& at) const { arch::barrier_wait(empty(at), at.parity ^ 1); }
   SLUICE_DEVICE void wait_full(const AttentionPosition& at) const { arch::barrier_wait(full(at), at.parity); }
 
@@ -59,9 +66,33 @@ class AttentionRing {
     return base() + layout_.header_offset + at.stage * static_cast<int>(sizeof(AttentionStageHeader));
   }
   SLUICE_DEVICE arch::SharedAddress meeting() const { return base() + layout_.meeting_offset; }
+  SLUICE_DEVICE arch::SharedAddress last() const { return base() + layout_.last_offset; }
   SLUICE_DEVICE arch::SharedAddress statistics() const { return base() + layout_.statistics_offset; }
 
+  SLUICE_DEVICE void write_item(const AttentionPosition& at, const AttentionItem& item) const {
+    const std::uint32_t low[4] = {static_cast<std::uint32_t>(item.sequence), static_cast<std::uint32_t>(item.head),
+                                  static_cast<std::uint32_t>(item.chunk), static_cast<std::uint32_t>(item.length)};
+    const std::uint32_t high[4] = {static_cast<std::uint32_t>(item.chunks.first), static_cast<std::uint32_t>(item.chunks.tokens),
+                                   static_cast<std::uint32_t>(item.chunks.count), 0};
+    arch::store_shared(item_slot(at), low);
+    arch::store_shared(item_slot(at) + 16, high);
+  }
+  SLUICE_DEVICE AttentionItem read_item(const AttentionPosition& at) const {
+    std::uint32_t low[4], high[4];
+    arch::load_shared(item_slot(at), low);
+    arch::load_shared(item_slot(at) + 16, high);
+    return {.sequence = static_cast<int>(low[0]),
+            .head = static_cast<int>(low[1]),
+            .chunk = static_cast<int>(low[2]),
+            .length = static_cast<int>(low[3]),
+            .chunks = {.first = static_cast<int>(high[0]), .tokens = static_cast<int>(high[1]), .count = static_cast<int>(high[2])}};
+  }
+
  private:
+  SLUICE_DEVICE arch::Barrier* item_barriers() const { return &barriers()[2 * stages_ + 2 * q_slots(config)]; }
+  SLUICE_DEVICE arch::SharedAddress item_slot(const AttentionPosition& at) const {
+    return base() + layout_.item_offset + at.stage * kItemBytes;
+  }
   SLUICE_DEVICE arch::Barrier* barriers() const { return reinterpret_cast<arch::Barrier*>(shared_ + layout_.barrier_offset); }
 
   AttentionLayout layout_;

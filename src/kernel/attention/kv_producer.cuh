@@ -1,4 +1,4 @@
-// The producer: one warp, which draws chunks and fetches their queries, keys and values.
+// The producers: one warp draws chunks and fetches their queries, another fetches their keys and values.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -9,30 +9,34 @@
 
 namespace sluice {
 
+// Draws ahead of all others, so that nobody waits for lengths and tickets but at the very beginning.
 template <AttentionConfig config>
-class AttentionProducer {
+class AttentionDispatcher {
  public:
-  SLUICE_DEVICE AttentionProducer(const AttentionParams& params, std::byte* shared) : params_(params), ring_(params, shared) {}
+  SLUICE_DEVICE AttentionDispatcher(const AttentionParams& params, std::byte* shared) : params_(params), ring_(params, shared) {}
 
   SLUICE_DEVICE void run() {
     AttentionWorkList list(params_);
     AttentionItem item{};
     while (list.take(item)) {
+      hand_over(item);
       fetch_queries(item);
-      fetch_chunk(item);
       q_at_.advance(q_slots(config));
     }
-    ring_.wait_empty(at_);
-    if (arch::lane() == 0) {
-      write_header(item, kNoMoreStages, 0);
-      arch::barrier_arrive(ring_.full(at_));
-    }
-    arch::sync_warp();
+    item.sequence = -1;
+    hand_over(item);
   }
 
  private:
-  static constexpr int kBoxes = boxes_per_row(config), kRowBytes = box_row_bytes(config);
-  static constexpr int kGroups = kStageTokens / kGroupTokens;
+  SLUICE_DEVICE void hand_over(const AttentionItem& item) {
+    arch::barrier_wait(ring_.item_empty(at_), at_.parity ^ 1);
+    if (arch::lane() == 0) {
+      ring_.write_item(at_, item);
+      arch::barrier_arrive(ring_.item_full(at_));
+    }
+    arch::sync_warp();
+    at_.advance(kItemSlots);
+  }
 
   // A lane a row: tokens x heads of the group.
   SLUICE_DEVICE void fetch_queries(const AttentionItem& item) {
@@ -50,124 +54,165 @@ class AttentionProducer {
     arch::sync_warp();
   }
 
-  SLUICE_DEVICE void fetch_chunk(const AttentionItem& item) {
-    // From the first row that anyone sees, and no further than the last.
-    const int seen = params_.window > 0 ? item.length - params_.query_len - params_.window + 1 : 0;
-    const int from = item.begin() > seen ? item.begin() : seen, to = item.end();
-    int flags = kStageBegins;
-    int token = item.begin();
-    int page = page_of(item, token);
+  const AttentionParams& params_;
+  AttentionRing<config> ring_;
+  AttentionPosition at_, q_at_;
+};
+
+template <AttentionConfig config>
+class KvProducer {
+ public:
+  SLUICE_DEVICE KvProducer(const AttentionParams& params, std::byte* shared) : params_(params), ring_(params, shared) {}
+
+  SLUICE_DEVICE void run() {
+    while (take_over()) fetch_chunk();
+    ring_.wait_empty(at_);
+    if (arch::lane() == 0) {
+      write_header(kNoMoreStages, 0);
+      arch::barrier_arrive(ring_.full(at_));
+    }
+    arch::sync_warp();
+  }
+
+ private:
+  static constexpr int kBoxes = boxes_per_row(config), kRowBytes = box_row_bytes(config), kBoxElems = kRowBytes / (config.fp8 ? 1 : 2);
+  static constexpr int kGroups = kStageTokens / kGroupTokens;
+
+  SLUICE_DEVICE bool take_over() {
+    arch::barrier_wait(ring_.item_full(items_at_), items_at_.parity);
+    item_ = ring_.read_item(items_at_);
+    arch::sync_warp();
+    if (arch::lane() == 0) arch::barrier_arrive(ring_.item_empty(items_at_));
+    items_at_.advance(kItemSlots);
+    // From the first token that anyone sees, and no further than the last.
+    const int seen = params_.window > 0 ? item_.length - params_.query_len - params_.window + 1 : 0;
+    from_ = item_.begin() > seen ? item_.begin() : seen;
+    to_ = item_.end();
+    return item_.sequence >= 0;
+  }
+
+  SLUICE_DEVICE void fetch_chunk() {
+    int flags = kStageBegins, token = item_.begin(), page = page_of(token);
     do {
-      const int next_page = page_of(item, token + kStageTokens);
-      if (token + kStageTokens >= to) flags |= kStageEnds;
-      if (token >= to) flags |= kStageEmpty;
-      if (arch::lane() == 0) wait_and_announce(item, flags, token, to);
-      fetch(params_.k, item, page, token, from, to);
+      const int next_page = page_of(token + kStageTokens);
+      if (token + kStageTokens >= to_) flags |= kStageEnds;
+      if (token >= to_) flags |= kStageEmpty;
+      ring_.wait_empty(at_);
+      if (arch::lane() == 0) {
+        write_header(flags, token);
+        announce(token);
+      }
+      fetch(params_.k, page, token);
       at_.advance(params_.stages);
-      if (arch::lane() == 0) wait_and_announce(token, to);
-      fetch(params_.v, item, page, token, from, to);
+      ring_.wait_empty(at_);
+      if (arch::lane() == 0) announce(token);
+      fetch(params_.v, page, token);
       at_.advance(params_.stages);
       flags = 0;
       page = next_page;
       token += kStageTokens;
-    } while (token < to);
+    } while (token < to_);
   }
 
-  // By one lane: the stage is free, and so many bytes will come.
-  SLUICE_DEVICE void wait_and_announce(const AttentionItem& item, int flags, int token, int to) {
-    ring_.wait_empty(at_);
-    write_header(item, flags, token);
-    announce(token, to);
-  }
-  SLUICE_DEVICE void wait_and_announce(int token, int to) {
-    ring_.wait_empty(at_);
-    announce(token, to);
-  }
-  SLUICE_DEVICE void announce(int token, int to) {
-    if (token >= to)
+  // By one lane: so many bytes will come.
+  SLUICE_DEVICE void announce(int token) {
+    if (token >= to_)
       arch::barrier_arrive(ring_.full(at_));
     else
-      arch::barrier_arrive_expect_bytes(ring_.full(at_), fetched_tokens(token, to) * kv_row_bytes(config));
+      arch::barrier_arrive_expect_bytes(ring_.full(at_), fetched_tokens(token) * kv_row_bytes(config));
   }
 
-  SLUICE_DEVICE void write_header(const AttentionItem& item, int flags, int token) {
+  SLUICE_DEVICE void write_header(int flags, int token) {
     const std::uint32_t low[4] = {static_cast<std::uint32_t>(flags), static_cast<std::uint32_t>(token),
-                                  static_cast<std::uint32_t>(item.sequence), static_cast<std::uint32_t>(item.head)};
-    const std::uint32_t high[4] = {static_cast<std::uint32_t>(item.length), static_cast<std::uint32_t>(item.chunk),
-                                   static_cast<std::uint32_t>(item.chunks.count), static_cast<std::uint32_t>(q_at_.stage)};
+                                  static_cast<std::uint32_t>(item_.sequence), static_cast<std::uint32_t>(item_.head)};
+    const std::uint32_t high[4] = {static_cast<std::uint32_t>(item_.length), static_cast<std::uint32_t>(item_.chunk),
+                                   static_cast<std::uint32_t>(item_.chunks.count), 0};
     arch::store_shared(ring_.header(at_), low);
     arch::store_shared(ring_.header(at_) + 16, high);
   }
 
   // Whole blocks are multiplied: of one that is there in part, the rest becomes zeros.
-  static SLUICE_DEVICE int fetched_tokens(int token, int to) {
-    const int tokens = (to - token + kBlockTokens - 1) / kBlockTokens * kBlockTokens;
+  SLUICE_DEVICE int fetched_tokens(int token) const {
+    const int tokens = (to_ - token + kBlockTokens - 1) / kBlockTokens * kBlockTokens;
     return tokens < kStageTokens ? tokens : kStageTokens;
   }
 
-  // Lane l has the l % 8-th group of eight tokens: its page, or the sequence itself. What is no page becomes one that is outside.
-  SLUICE_DEVICE int page_of(const AttentionItem& item, int token) const {
-    if (params_.block_table == nullptr) return item.sequence;
+  // Lane l has the page of the l % 8-th group of eight tokens. What is no page becomes one that is outside.
+  SLUICE_DEVICE int page_of(int token) const {
+    if (params_.block_table == nullptr) return 0;
     const int mine = token + arch::lane() % kGroups * kGroupTokens;
-    const int seen = params_.window > 0 ? item.length - params_.query_len - params_.window + 1 : 0;
-    if (mine >= item.end() || mine + kGroupTokens <= seen) return 0;
-    const int page = arch::load_global(params_.block_table + item.sequence * params_.block_table_stride + (mine >> params_.page_shift));
+    if (mine >= to_ || mine + kGroupTokens <= from_) return 0;
+    const int page = arch::load_global(params_.block_table + item_.sequence * params_.block_table_stride + (mine >> params_.page_shift));
     if (page >= 0 && page < params_.pages) return page;
     if (params_.fault != nullptr) arch::store_relaxed(params_.fault, 2);
     return params_.pages;
   }
 
+  // All copies of a stage are started by one lane: to the copy engine lanes are one after the other anyway.
+  SLUICE_DEVICE void fetch(const AttentionTensor& tensor, int page, int token) {
+    if (token >= from_ && token + kStageTokens <= to_)
+      fetch_whole(tensor, page, token);
+    else if (token < to_)
+      fetch_part(tensor, page, token);
+  }
+
+  SLUICE_DEVICE arch::TensorCoordinates place(int page, int token, int group) const {
+    if (params_.block_table == nullptr)
+      return {.inner = item_.head * params_.head_inner,
+              .outer = token,
+              .batch = item_.sequence * params_.block_batch + item_.head * params_.head_batch};
+    return {.inner = item_.head * params_.head_inner,
+            .outer = token & ((1 << params_.page_shift) - 1),
+            .batch = arch::from_lane(page, group) * params_.block_batch + item_.head * params_.head_batch};
+  }
+
+  SLUICE_DEVICE void fetch_whole(const AttentionTensor& tensor, int page, int token) {
+    for (int first = 0; first < kStageTokens; first += params_.many_rows) {
+      const arch::TensorCoordinates at = place(page, token + first, first / kGroupTokens);
+      if (arch::lane() == 0) load(first, tensor.many, at);
+    }
+    arch::sync_warp();
+  }
+
   // The stage's tokens in [from, to). A box may leave a tensor but not a sequence: what ends inside a box comes in boxes of eight and of one,
   // and boxes from outside the tensor are zeros.
-  SLUICE_DEVICE void fetch(const AttentionTensor& tensor, const AttentionItem& item, int page, int token, int from, int to) {
-    arch::sync_warp();
-    const arch::SharedAddress stage = ring_.stage(at_);
-    const int tokens = token >= to ? 0 : fetched_tokens(token, to);
-    const bool pages = params_.block_table != nullptr;
-    const int many = params_.many_rows, page_mask = pages ? (1 << params_.page_shift) - 1 : -1;
-    SLUICE_UNROLL
-    for (int work = arch::lane(); work < kGroups * kBoxes; work += 32) {
-      const int group = work % kGroups, box = work / kGroups, first = token + group * kGroupTokens;
-      if (group * kGroupTokens >= tokens) continue;
-      const int large = first / many * many;  // stages and pages begin at its multiples
-      const arch::TensorCoordinates at = {.inner = item.head * params_.head_inner + box * (kRowBytes / (config.fp8 ? 1 : 2)),
-                                          .outer = first & page_mask,
-                                          .batch = page * params_.block_batch + item.head * params_.head_batch};
-      const arch::SharedAddress destination = stage + box * (kStageTokens * kRowBytes) + group * (kGroupTokens * kRowBytes);
-      if (large >= from && large + many <= to) {
-        if (first == large) load(destination, tensor.many, at);
-      } else if (first >= from && first + kGroupTokens <= to) {
-        load(destination, tensor.eight, at);
-      } else if (first >= to || first + kGroupTokens <= from) {
-        load(destination, tensor.eight, outside(at));
-      } else {
-        fetch_one_by_one(tensor, at, destination, from - first, to - first);
-      }
+  SLUICE_DEVICE void fetch_part(const AttentionTensor& tensor, int page, int token) {
+    const int groups = fetched_tokens(token) / kGroupTokens;
+    for (int group = 0; group < groups; ++group) {
+      const int first = token + group * kGroupTokens;
+      const arch::TensorCoordinates at = place(page, first, group);
+      if (arch::lane() != 0) continue;
+      if (first >= from_ && first + kGroupTokens <= to_)
+        load(first - token, tensor.eight, at);
+      else if (first >= to_ || first + kGroupTokens <= from_)
+        load(first - token, tensor.eight, moved(at, -1));
+      else
+        for (int i = 0; i < kGroupTokens; ++i)
+          load(first - token + i, tensor.one, moved(at, first + i >= from_ && first + i < to_ ? i : -1));
     }
     arch::sync_warp();
   }
 
-  SLUICE_DEVICE void fetch_one_by_one(const AttentionTensor& tensor, arch::TensorCoordinates at, arch::SharedAddress destination, int from,
-                                      int to) {
-    for (int i = 0; i < kGroupTokens; ++i) {
-      arch::TensorCoordinates row = at;
-      row.outer += i;
-      load(destination + i * kRowBytes, tensor.one, i >= from && i < to ? row : outside(at));
-    }
-  }
-
-  SLUICE_DEVICE arch::TensorCoordinates outside(arch::TensorCoordinates at) const {
-    at.outer = params_.outside_row;
+  // So many rows further; -1: to where no tensor is.
+  SLUICE_DEVICE arch::TensorCoordinates moved(arch::TensorCoordinates at, int rows) const {
+    at.outer = rows >= 0 ? at.outer + rows : params_.outside_row;
     return at;
   }
 
-  SLUICE_DEVICE void load(arch::SharedAddress destination, const arch::TensorMap& map, arch::TensorCoordinates at) {
-    arch::tma_load(ring_.pointer(destination), map, at, ring_.full(at_), arch::CachePolicy::evict_first);
+  // Boxes for all of a row's bytes, to the stage's row `row`.
+  SLUICE_DEVICE void load(int row, const arch::TensorMap& map, arch::TensorCoordinates at) {
+    SLUICE_UNROLL
+    for (int box = 0; box < kBoxes; ++box)
+      arch::tma_load(ring_.pointer(ring_.stage(at_) + box * (kStageTokens * kRowBytes) + row * kRowBytes), map,
+                     {.inner = at.inner + box * kBoxElems, .outer = at.outer, .batch = at.batch}, ring_.full(at_),
+                     arch::CachePolicy::evict_first);
   }
 
   const AttentionParams& params_;
   AttentionRing<config> ring_;
-  AttentionPosition at_, q_at_;
+  AttentionPosition at_, items_at_;
+  AttentionItem item_{};
+  int from_ = 0, to_ = 0;  // tokens of the chunk
 };
 
 }  // namespace sluice

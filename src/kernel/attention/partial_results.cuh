@@ -1,6 +1,6 @@
-// What becomes of a chunk's sums: the warps' meet in shared memory; those of several chunks go to the workspace, where whoever has had the
-// sequence's first chunk brings them together in order. Numbers announce themselves: a word of the workspace is there when it has another
-// pattern than kNothingThere, so that neither fences nor flags lie between a sum and its use.
+// What becomes of a chunk's sums: the warps' meet in shared memory; those of several chunks go to the workspace, where the CTA whose chunk is the
+// last to end brings them together, in order. Numbers announce themselves: a word of the workspace is there when it has another pattern than
+// kNothingThere. So neither fences nor flags lie between a sum and its use, and a chunk may say that it ends shortly before it does.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -21,6 +21,11 @@ class PartialResults {
   SLUICE_DEVICE PartialResults(const AttentionParams& params, const AttentionRing<config>& ring, const AttentionPart& part, int warp)
       : params_(params), ring_(ring), part_(part), warp_(warp), thread_(warp * 32 + arch::lane()) {}
 
+  // Some time before deliver(): the answer takes a while, and the others may wait for what is to be delivered.
+  SLUICE_DEVICE void announce() {
+    if (thread_ == 0 && part_.chunks > 1) ended_before_ = arch::atomic_add_relaxed(ended(), 1);
+  }
+
   // Of this lane's two rows: the greatest score, the sum of powers, and products, relative to it.
   SLUICE_DEVICE void deliver(const float (&maximum)[2], const float (&sum)[2], float (&o)[config.head_size / 8][4]) {
     SLUICE_UNROLL
@@ -33,11 +38,26 @@ class PartialResults {
       write_sums(first, o);
       sync();
       for (int i = thread_; i < params_.rows * (kColumns / 4); i += kThreads) add_slices(i / (kColumns / 4), first, i % (kColumns / 4) * 4);
+      if (first + kColumns == config.head_size && part_.chunks > 1 && thread_ == 0) tell_whether_last();
       sync();
     }
+    if (part_.chunks > 1 && was_last()) bring_together();
   }
 
-  // The first chunk's CTA, when it has time: what all chunks have published, in order.
+ private:
+  SLUICE_DEVICE void tell_whether_last() const {
+    const bool last = ended_before_ + 1 == static_cast<std::uint32_t>(part_.chunks - 1);
+    if (last) arch::store_relaxed(ended(), kNobodyCounts);
+    arch::store_shared(ring_.last(), last ? 1.0f : 0.0f);
+  }
+  SLUICE_DEVICE bool was_last() const {
+    float last[1];
+    arch::load_shared(ring_.last(), last);
+    return last[0] != 0;
+  }
+  SLUICE_DEVICE std::uint32_t* ended() const { return params_.ended + part_.sequence * params_.heads_kv + part_.head; }
+
+  // What all chunks have published, in order.
   SLUICE_DEVICE void bring_together() {
     collect_statistics();
     sync();
@@ -45,11 +65,10 @@ class PartialResults {
     sync();
   }
 
- private:
   static constexpr int kThreads = consumer_threads(config), kSlices = token_slices(config);
   static constexpr int kVectors = config.head_size / 4;  // of four columns
   static constexpr int kColumns = meeting_columns(config), kPitch = meeting_pitch_bytes(config);
-  static constexpr int kBatch = config.row_tiles == 1 ? 16 : 8;  // partial sums that a thread asks for at once
+  static constexpr int kBatch = 8;  // partial sums that a thread asks for at once
   static constexpr int kConsumersMeet = 1;                        // named barrier
 
   // Sums relative to a maximum: of exponentials, and of four columns.
@@ -218,6 +237,7 @@ class PartialResults {
   const AttentionRing<config>& ring_;
   AttentionPart part_;
   int warp_, thread_;
+  std::uint32_t ended_before_ = 0;  // the first thread's
 };
 
 }  // namespace sluice

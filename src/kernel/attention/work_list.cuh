@@ -1,6 +1,5 @@
-// Which chunk of which sequence a ticket stands for. Tickets count through the sequences; in each through its chunks, from the last to the
-// first, and in each chunk through the heads, which lie beside each other in memory. A sequence's partial results are brought together by
-// whoever has its first chunk: it waits for lower tickets only, which somebody holds already.
+// Which chunk of which sequence a ticket stands for. Tickets count through the sequences, in each through its chunks, and in each chunk through
+// the heads, which lie beside each other in memory. Nobody waits for a ticket that is not drawn.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -8,6 +7,8 @@
 #include "kernel/attention/attention_params.hpp"
 
 namespace sluice {
+
+inline constexpr std::uint32_t kNobodyCounts = 0xffffffff;  // in a counter: the next one makes it 0
 
 struct AttentionItem {
   int sequence, head, chunk;
@@ -41,8 +42,8 @@ class AttentionWorkList {
     item.length = arch::from_lane(length_, lane);
     item.chunks = chunks_of(item.length);
     const int place = ticket - before_ - arch::from_lane(upto_ - items_, lane);
-    item.chunk = item.chunks.count - 1 - place / params_.heads_kv;
-    item.head = place % params_.heads_kv;
+    item.chunk = place / params_.heads_kv;
+    item.head = place - item.chunk * params_.heads_kv;
     return true;
   }
 
@@ -67,12 +68,12 @@ class AttentionWorkList {
 
   // The next one, long before it is needed: nothing waits for the answer here.
   SLUICE_DEVICE void draw() {
-    if (arch::lane() == 0) next_ = static_cast<int>(arch::atomic_add_relaxed(params_.ticket, 1)) + arch::ctas_in_grid();
+    if (arch::lane() == 0) next_ = static_cast<int>(arch::atomic_add_relaxed(params_.ticket, 1) + 1) + arch::ctas_in_grid();
   }
 
   // Each of the CTAs that had a ticket draws one too many, so that as many are drawn as there are items. The last sets the counter back.
   SLUICE_DEVICE bool leave(int ticket) {
-    if (arch::lane() == 0 && ticket - arch::ctas_in_grid() == before_ - 1) arch::store_relaxed(params_.ticket, 0);
+    if (arch::lane() == 0 && ticket - arch::ctas_in_grid() == before_ - 1) arch::store_relaxed(params_.ticket, kNobodyCounts);
     return false;
   }
 

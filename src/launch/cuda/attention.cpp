@@ -14,14 +14,9 @@
 namespace sluice {
 
 Status prepare_attention_workspace(void* workspace, std::size_t workspace_bytes, Stream stream) {
-  if (workspace == nullptr || workspace_bytes < kAttentionFlagBytes)
-    return Error{ErrorCode::invalid_argument, "the workspace is null or has less than " + std::to_string(kAttentionFlagBytes) +
-                                                  " bytes; allocate AttentionPlan::workspace_bytes"};
-  if (Status s = cuda_status(cudaMemsetAsync(workspace, 0, kAttentionFlagBytes, stream), "preparing the workspace"); !s) return s;
-  // Where nothing has been published all bits are set.
-  return cuda_status(
-      cudaMemsetAsync(static_cast<std::byte*>(workspace) + kAttentionFlagBytes, 0xff, workspace_bytes - kAttentionFlagBytes, stream),
-      "preparing the workspace");
+  if (workspace == nullptr)
+    return Error{ErrorCode::invalid_argument, "the workspace is null; allocate AttentionPlan::workspace_bytes"};
+  return cuda_status(cudaMemsetAsync(workspace, 0xff, workspace_bytes, stream), "preparing the workspace");
 }
 
 Status attention(const AttentionPlan& given, const AttentionArguments& arguments, void* workspace, std::size_t workspace_bytes,

@@ -1,5 +1,4 @@
 // attention_on_emulator(): binds host pointers to a plan and runs its kernel on the emulated machine.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -66,7 +65,7 @@ std::vector<emulated::GlobalBuffer> buffers(const AttentionProblem& p, const Att
 // The kernel leaves the workspace as it found it.
 Status check_restored(std::span<const std::byte> workspace) {
   for (std::size_t i = 0; i < workspace.size(); ++i)
-    if (workspace[i] != std::byte{static_cast<unsigned char>(i < kAttentionFlagBytes ? 0 : 0xff)})
+    if (workspace[i] != std::byte{0xff})
       return Error{ErrorCode::emulation, "attention: byte " + std::to_string(i) + " of the workspace is not left as it was found"};
   return Nothing{};
 }
@@ -75,9 +74,9 @@ Status check_restored(std::span<const std::byte> workspace) {
 
 Status attention_on_emulator(const AttentionPlan& given, const AttentionArguments& arguments, const EmulatorOptions& options) {
   // As prepare_attention_workspace() makes it.
-  std::vector<std::byte> memory(given.workspace_bytes + kAttentionFlagBytes, std::byte{0xff});
-  const std::size_t behind = reinterpret_cast<std::uintptr_t>(memory.data()) % kAttentionFlagBytes;
-  const std::span<std::byte> workspace(memory.data() + (kAttentionFlagBytes - behind), given.workspace_bytes);
+  std::vector<std::byte> memory(given.workspace_bytes + kWorkspaceAlignment, std::byte{0xff});
+  const std::size_t behind = reinterpret_cast<std::uintptr_t>(memory.data()) % kWorkspaceAlignment;
+  const std::span<std::byte> workspace(memory.data() + (kWorkspaceAlignment - behind), given.workspace_bytes);
   const Result<AttentionProblem> valid = check_plan(given, workspace.data(), workspace.size());
   if (!valid) return valid.error();
   AttentionPlan plan = given;
@@ -85,7 +84,6 @@ Status attention_on_emulator(const AttentionPlan& given, const AttentionArgument
   if (Status s = check_arguments(*valid, arguments); !s) return s;
   if (Status s = check_options(options); !s) return s;
   if (valid->batch == 0) return Nothing{};
-  std::fill_n(workspace.begin(), kAttentionFlagBytes, std::byte{0});
   const Result<AttentionParams> params = bind(plan, arguments, workspace.data(), encode_tensor_map);
   if (!params) return params.error();
   const AttentionConfig config = attention_config(*valid);
