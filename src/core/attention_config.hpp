@@ -16,49 +16,50 @@ struct AttentionConfig {
   DataType type = DataType::bf16;
   bool fp8 = false;  // K and V of e4m3
   int head_size = 128;
-  int row_tiles = 1;
+  int rows = 8;  // of the queries, at most: new tokens x heads of a group; 8, 16, 32, 64 or 128
 
   bool operator==(const AttentionConfig&) const = default;
 };
 
-inline constexpr int kRowsPerTile = 16;   // of the queries: M of mma.sync
-inline constexpr int kStageTokens = 64;   // keys or values of a stage
-inline constexpr int kBlockTokens = 16;   // that a warp multiplies at once
-inline constexpr int kGroupTokens = 8;    // of the boxes at a sequence's end
+inline constexpr int kBlockTokens = 16;       // keys or values that a warp multiplies at once: M of mma.sync, and K of the second product
+inline constexpr int kTileRows = 8;           // of the queries: N of mma.sync
+inline constexpr int kGroupTokens = 8;        // of the boxes at a sequence's end
+inline constexpr int kChunkGrain = 128;       // tokens: chunks are multiples of it, and so of every kernel's stage
 inline constexpr int kSwizzleRowBytes = 128;  // of a box
 
 constexpr int attention_rows(const AttentionProblem& p) { return static_cast<int>(p.query_len * (p.heads_q / p.heads_kv)); }
 
-// 1, 2, 4 or 8.
-constexpr int attention_row_tiles(int rows) {
-  int tiles = 1;
-  while (tiles * kRowsPerTile < rows) tiles *= 2;
-  return tiles;
-}
-
 constexpr AttentionConfig attention_config(const AttentionProblem& p) {
-  return {.type = p.type,
-          .fp8 = p.kv_type == DataType::e4m3,
-          .head_size = static_cast<int>(p.head_size),
-          .row_tiles = attention_row_tiles(attention_rows(p))};
+  AttentionConfig c{.type = p.type, .fp8 = p.kv_type == DataType::e4m3, .head_size = static_cast<int>(p.head_size)};
+  while (c.rows < attention_rows(p)) c.rows *= 2;
+  return c;
 }
 
-// All there are: each type, with keys and values of it or of e4m3, each head size, 1, 2, 4 and 8 tiles of rows.
+// All there are: each type, with keys and values of it or of e4m3, each head size and number of rows.
 inline constexpr auto kListedAttentionKernels = [] {
-  std::array<AttentionConfig, 48> all{};
+  std::array<AttentionConfig, 60> all{};
   std::size_t i = 0;
   for (const DataType type : {DataType::bf16, DataType::fp16})
     for (const bool fp8 : {false, true})
       for (const int head_size : {64, 128, 256})
-        for (const int row_tiles : {1, 2, 4, 8}) all[i++] = {.type = type, .fp8 = fp8, .head_size = head_size, .row_tiles = row_tiles};
+        for (const int rows : {8, 16, 32, 64, 128}) all[i++] = {.type = type, .fp8 = fp8, .head_size = head_size, .rows = rows};
   return all;
 }();
 
-// A warp has 16 rows of the queries and `slices`-th part of a stage's tokens.
-SLUICE_HOST_DEVICE constexpr int consumer_warps(const AttentionConfig& c) { return c.row_tiles == 1 ? 4 : 8; }
-SLUICE_HOST_DEVICE constexpr int token_slices(const AttentionConfig& c) { return consumer_warps(c) / c.row_tiles; }
+// A warp has one tile of rows or two, and of each stage the tokens of its slice.
+SLUICE_HOST_DEVICE constexpr int tiles_of_warp(const AttentionConfig& c) { return c.rows == kTileRows ? 1 : 2; }
+SLUICE_HOST_DEVICE constexpr int row_groups(const AttentionConfig& c) { return c.rows / (kTileRows * tiles_of_warp(c)); }
+SLUICE_HOST_DEVICE constexpr int consumer_warps(const AttentionConfig& c) { return row_groups(c) == 1 ? 4 : 8; }
+SLUICE_HOST_DEVICE constexpr int token_slices(const AttentionConfig& c) { return consumer_warps(c) / row_groups(c); }
 SLUICE_HOST_DEVICE constexpr int consumer_threads(const AttentionConfig& c) { return 32 * consumer_warps(c); }
 SLUICE_HOST_DEVICE constexpr int attention_threads(const AttentionConfig& c) { return consumer_threads(c) + 64; }  // and the producers' two warps
+
+// Of a thread. Few rows: so few that two CTAs fit on an SM, and the next kernel's set-up is over when this one ends. Many: all there are for
+// ten warps.
+SLUICE_HOST_DEVICE constexpr int attention_registers(const AttentionConfig& c) {
+  if (row_groups(c) > 1) return 200;
+  return c.rows == 8 && c.head_size <= 128 ? 168 : 248;
+}
 
 SLUICE_HOST_DEVICE constexpr int kv_row_bytes(const AttentionConfig& c) { return c.head_size * (c.fp8 ? 1 : 2); }
 // A row of a box: 128 bytes, or all of a row that has less.
@@ -66,17 +67,23 @@ SLUICE_HOST_DEVICE constexpr int box_row_bytes(const AttentionConfig& c) {
   return kv_row_bytes(c) < kSwizzleRowBytes ? kv_row_bytes(c) : kSwizzleRowBytes;
 }
 SLUICE_HOST_DEVICE constexpr int boxes_per_row(const AttentionConfig& c) { return kv_row_bytes(c) / box_row_bytes(c); }
-SLUICE_HOST_DEVICE constexpr int stage_bytes(const AttentionConfig& c) { return kStageTokens * kv_row_bytes(c); }
+// Of keys or values that come together: no more than 32 KB, and 64 for each warp.
+SLUICE_HOST_DEVICE constexpr int stage_tokens(const AttentionConfig& c) { return kv_row_bytes(c) > 256 || c.rows == 128 ? 64 : 128; }
+SLUICE_HOST_DEVICE constexpr int stage_bytes(const AttentionConfig& c) { return stage_tokens(c) * kv_row_bytes(c); }
+
+// Blocks of a warp that are on their way from shared memory together, as far as its registers go. A stage is filled up with zeros to whole ones.
+SLUICE_HOST_DEVICE constexpr int blocks_of_warp(const AttentionConfig& c) { return stage_tokens(c) / token_slices(c) / kBlockTokens; }
+SLUICE_HOST_DEVICE constexpr int blocks_at_once(const AttentionConfig& c) { return tiles_of_warp(c) == 1 && blocks_of_warp(c) > 1 ? 2 : 1; }
 
 // Rows of Q are 16 bytes longer, so that eight of them lie in different banks.
 inline constexpr int kPadBytes = 16;
 SLUICE_HOST_DEVICE constexpr int q_pitch_bytes(const AttentionConfig& c) { return c.head_size * 2 + kPadBytes; }
-SLUICE_HOST_DEVICE constexpr int q_slot_bytes(const AttentionConfig& c) { return kRowsPerTile * c.row_tiles * q_pitch_bytes(c); }
-SLUICE_HOST_DEVICE constexpr int q_slots(const AttentionConfig& c) { return c.row_tiles <= 2 ? 2 : 1; }
+SLUICE_HOST_DEVICE constexpr int q_slot_bytes(const AttentionConfig& c) { return c.rows * q_pitch_bytes(c); }
+SLUICE_HOST_DEVICE constexpr int q_slots(const AttentionConfig& c) { return c.rows <= 32 ? 2 : 1; }
 
 // Where the warps' sums meet: so many columns at once. Rows are 32 bytes longer.
 SLUICE_HOST_DEVICE constexpr int meeting_columns(const AttentionConfig& c) {
-  return c.row_tiles == 1 && c.head_size >= 128 ? 128 : 64;
+  return row_groups(c) == 1 && c.head_size >= 128 ? 128 : 64;
 }
 SLUICE_HOST_DEVICE constexpr int meeting_pitch_bytes(const AttentionConfig& c) { return meeting_columns(c) * 4 + 32; }
 
@@ -118,7 +125,7 @@ SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionCon
   return l;
 }
 
-// The tokens of a sequence that count, and how they are cut. `first` is a multiple of 64.
+// The tokens of a sequence that count, and how they are cut. `first` is a multiple of 128.
 struct AttentionChunks {
   std::int32_t first;
   std::int32_t tokens;  // of a chunk
@@ -126,12 +133,12 @@ struct AttentionChunks {
 };
 SLUICE_HOST_DEVICE constexpr AttentionChunks attention_chunks(int length, int query_len, int window, int least_chunk, int most_chunks) {
   AttentionChunks c{};
-  if (window > 0 && length - query_len - window + 1 > 0) c.first = (length - query_len - window + 1) / kStageTokens * kStageTokens;
+  if (window > 0 && length - query_len - window + 1 > 0) c.first = (length - query_len - window + 1) / kChunkGrain * kChunkGrain;
   const int span = length - c.first;
   c.tokens = least_chunk;
   if (span > least_chunk * most_chunks) {
     const int even = (span + most_chunks - 1) / most_chunks;
-    c.tokens = (even + kStageTokens - 1) / kStageTokens * kStageTokens;
+    c.tokens = (even + kChunkGrain - 1) / kChunkGrain * kChunkGrain;
   }
   c.count = span <= 0 ? 1 : (span + c.tokens - 1) / c.tokens;
   return c;

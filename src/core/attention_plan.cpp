@@ -14,10 +14,10 @@ namespace {
 // to bring together.
 constexpr int kChunksOfSequence = 128, kLeastMostChunks = 4, kMostMostChunks = 64;
 
-AttentionSplit split_of(const AttentionProblem& p, int row_tiles) {
+AttentionSplit split_of(const AttentionProblem& p, int rows) {
   // A chunk of 512 tokens and 16 rows writes and reads 3% of what it reads of a head of 128; more rows make more.
-  return {.least_chunk = row_tiles == 1 ? 512 : row_tiles == 2 ? 1024 : 2048,
-          .most_chunks = std::clamp(kChunksOfSequence / static_cast<int>(p.heads_kv), kLeastMostChunks, row_tiles == 8 ? 32 : kMostMostChunks)};
+  return {.least_chunk = rows <= 16 ? 512 : rows == 32 ? 1024 : 2048,
+          .most_chunks = std::clamp(kChunksOfSequence / static_cast<int>(p.heads_kv), kLeastMostChunks, rows == 128 ? 32 : kMostMostChunks)};
 }
 
 // Longer sequences than max_kv_len there are not.
@@ -33,8 +33,10 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
   if (!valid) return valid.error();
   const AttentionProblem& p = *valid;
   const AttentionConfig config = attention_config(p);
-  AttentionPlan plan{.problem = p, .row_tiles = config.row_tiles};
-  plan.split = split_of(p, config.row_tiles);
+  AttentionPlan plan;
+  plan.problem = p;
+  plan.rows = config.rows;
+  plan.split = split_of(p, config.rows);
   const int rows = attention_rows(p), chunks = chunks_of_longest(p, plan.split);
   const std::int64_t items = p.batch * p.heads_kv * chunks;
   plan.ctas = static_cast<int>(std::clamp<std::int64_t>(items, 1, device.sm_count));
@@ -56,14 +58,14 @@ std::string explain(const AttentionPlan& plan) {
   const AttentionProblem& p = plan.problem;
   char line[512];
   std::string all = describe(p) + "\n";
-  std::snprintf(line, sizeof line, "  rows      %d (%lld new tokens x %lld heads of a group), in %d tiles of 16: mma.sync, %d warps\n",
-                attention_rows(p), static_cast<long long>(p.query_len), static_cast<long long>(p.heads_q / p.heads_kv), plan.row_tiles,
+  std::snprintf(line, sizeof line, "  rows      %d (%lld new tokens x %lld heads of a group), kernel for %d: mma.sync, %d warps\n", attention_rows(p),
+                static_cast<long long>(p.query_len), static_cast<long long>(p.heads_q / p.heads_kv), plan.rows,
                 consumer_warps(attention_config(p)));
   all += line;
   std::snprintf(line, sizeof line, "  chunks    of %d tokens or more, at most %d for each sequence and key head, drawn by %d CTAs\n",
                 plan.split.least_chunk, plan.split.most_chunks, plan.ctas);
   all += line;
-  std::snprintf(line, sizeof line, "  ring      %d stages of %d tokens, %d bytes each; %d bytes of shared memory\n", plan.stages, kStageTokens,
+  std::snprintf(line, sizeof line, "  ring      %d stages of %d tokens, %d bytes each; %d bytes of shared memory\n", plan.stages, stage_tokens(attention_config(p)),
                 stage_bytes(attention_config(p)), plan.shared_memory_bytes);
   all += line;
   std::snprintf(line, sizeof line, "  workspace %zu bytes\n  floor     %.1f us for %.1f MB of K and V, all sequences of the greatest length\n",

@@ -163,8 +163,8 @@ Result<AttentionProblem> check_plan(const AttentionPlan& plan, const void* works
   Result<AttentionProblem> valid = validate(plan.problem);
   if (!valid) return valid;
   const AttentionConfig config = attention_config(*valid);
-  if (plan.split.least_chunk < kStageTokens || plan.split.least_chunk % kStageTokens != 0 || plan.split.most_chunks < 1 || plan.stages < 2 ||
-      plan.stages > kMostStages || plan.ctas < 1 || plan.row_tiles != config.row_tiles ||
+  if (plan.split.least_chunk < kChunkGrain || plan.split.least_chunk % kChunkGrain != 0 || plan.split.most_chunks < 1 || plan.stages < 2 ||
+      plan.stages > kMostStages || plan.ctas < 1 || plan.rows != config.rows ||
       plan.shared_memory_bytes != attention_layout(config, attention_rows(*valid), plan.stages).bytes)
     return invalid("the plan was not made for its problem; take one from plan_attention()");
   if (valid->batch > 0 && (workspace == nullptr || workspace_bytes < plan.workspace_bytes))

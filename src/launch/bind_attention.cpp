@@ -20,7 +20,10 @@ Blocks blocks_of(const AttentionProblem& p) {
   return b;
 }
 
-int many_rows(const AttentionProblem& p) { return p.page_size == 0 ? kStageTokens : std::min<int>(kStageTokens, static_cast<int>(p.page_size)); }
+int many_rows(const AttentionProblem& p) {
+  const int stage = stage_tokens(attention_config(p));
+  return p.page_size == 0 ? stage : std::min<int>(stage, static_cast<int>(p.page_size));
+}
 
 Status fill_tensor(const AttentionProblem& p, const char* name, const void* data, EncodeTensorMap encode, AttentionTensor& out) {
   const Blocks blocks = blocks_of(p);

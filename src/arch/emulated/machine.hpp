@@ -102,7 +102,7 @@ struct Warpgroup {
 
 // What a warp does together: stmatrix, ldmatrix, mma, elect, shuffles. Lanes may come one after the other.
 struct WarpCollective {
-  enum class Kind : std::uint8_t { store_matrices, load_matrices, mma, elect, shuffle, sync };
+  enum class Kind : std::uint8_t { store_matrices, load_matrices, transpose, mma, elect, shuffle, sync };
   Kind kind{};
   Location at;
   int arrived = 0;

@@ -151,6 +151,15 @@ void load_matrices(SharedAddress row, std::uint32_t (&matrices)[4], bool transpo
   std::copy_n(c->words[lane].begin(), 4, matrices);
 }
 
+std::uint32_t transpose_matrix(std::uint32_t word, const Location& at) {
+  const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::transpose, at);
+  const auto lane = static_cast<std::size_t>(self().number % kWarpThreads), row = lane / 4, pair = lane % 4;
+  c->words[lane][0] = word;
+  meet(*c, "movmatrix", at, [] {});
+  const auto element = [&](std::size_t r, std::size_t column) { return c->words[4 * r + column / 2][0] >> (16 * (column % 2)) & 0xffff; };
+  return element(2 * pair, row) | element(2 * pair + 1, row) << 16;
+}
+
 // Lane 4 g + j holds of A rows g and g + 8, of B column g, both at k = 2 j, 2 j + 1 and those plus 8; and of D columns 2 j and 2 j + 1.
 void mma(Numbers numbers, float (&d)[4], const std::uint32_t (&a)[4], std::array<std::uint32_t, 2> b, const Location& at) {
   const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::mma, at);

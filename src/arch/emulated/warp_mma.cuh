@@ -15,6 +15,10 @@ SLUICE_DEVICE void load_matrices(SharedAddress row, std::uint32_t (&m)[4], Locat
   emulated::load_matrices(row, m, transposed, at);
 }
 
+SLUICE_DEVICE std::uint32_t transpose_matrix(std::uint32_t word, Location at = Location::current()) {
+  return emulated::transpose_matrix(word, at);
+}
+
 template <DataType type>
 SLUICE_DEVICE void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b_low, std::uint32_t b_high,
                        Location at = Location::current()) {

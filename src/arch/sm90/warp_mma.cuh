@@ -6,6 +6,9 @@
 #include "arch/sm90/device.cuh"
 #include "arch/sm90/shared_memory.cuh"
 
+// A kernel of so many registers a thread, for numbers of threads that __launch_bounds__ would round up by hundred and more.
+#define SLUICE_KERNEL_ENTRY_OF_REGISTERS(registers) __global__ void __maxnreg__(registers)
+
 namespace sluice::arch {
 
 // ldmatrix: four 8x8 matrices of 16-bit elements, each transposed on its way or not; lanes 8i..8i+7 give the addresses of the rows of matrix
@@ -22,6 +25,13 @@ SLUICE_DEVICE void load_matrices(SharedAddress row, std::uint32_t (&m)[4]) {
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
                  : "r"(row)
                  : "memory");
+}
+
+// movmatrix: an 8x8 matrix as load_matrices() gives it, transposed.
+SLUICE_DEVICE std::uint32_t transpose_matrix(std::uint32_t word) {
+  std::uint32_t transposed;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(word));
+  return transposed;
 }
 
 // mma.sync.m16n8k16: d += A B, with fragments as the PTX ISA lays them out ("Matrix Fragments for mma.m16n8k16 with floating point type").

@@ -1,5 +1,5 @@
-// A consumer: a warp with 16 rows of the queries and its part of each stage's tokens, its own maxima and sums. The warps do not wait for each
-// other until the chunk ends.
+// A consumer: a warp with 8 or 16 rows of the queries and its part of each stage's tokens, its own maxima and sums. The warps do not wait for
+// each other until the chunk ends. Of each tile of eight rows a lane has two, 2 (lane % 4) and the next, as have seven others.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -18,7 +18,8 @@ class AttentionConsumer {
  public:
   SLUICE_DEVICE AttentionConsumer(const AttentionParams& params, std::byte* shared, int warp)
       : params_(params), ring_(params, shared), fragments_(), warp_(warp) {
-    for (int i = 0; i < 2; ++i) token_[i] = row(i) / params.group;
+    for (int t = 0; t < kTiles; ++t)
+      for (int e = 0; e < 2; ++e) token_[t][e] = (warp % row_groups(config) * kTiles * kTileRows + t * kTileRows + arch::lane() % 4 * 2 + e) / params.group;
   }
 
   SLUICE_DEVICE void run() {
@@ -40,13 +41,13 @@ class AttentionConsumer {
 
  private:
   using Fragments = AttentionFragments<config>;
-  static constexpr int kSliceTokens = kStageTokens / token_slices(config), kBlocks = kSliceTokens / kBlockTokens;
+  using Scores = typename Fragments::Scores;
+  static constexpr int kTiles = tiles_of_warp(config), kSteps = config.head_size / 16;
+  static constexpr int kSliceTokens = stage_tokens(config) / token_slices(config), kBlocks = blocks_of_warp(config);
 
-  // Of this lane's two rows.
-  SLUICE_DEVICE int row(int i) const { return warp_ % config.row_tiles * kRowsPerTile + arch::lane() / 4 + 8 * i; }
-  SLUICE_DEVICE int slice_offset() const { return warp_ / config.row_tiles * (kSliceTokens * box_row_bytes(config)); }
+  SLUICE_DEVICE int slice_offset() const { return warp_ / row_groups(config) * (kSliceTokens * box_row_bytes(config)); }
   SLUICE_DEVICE arch::SharedAddress q_rows() const {
-    return ring_.q_slot(q_at_) + warp_ % config.row_tiles * (kRowsPerTile * q_pitch_bytes(config));
+    return ring_.q_slot(q_at_) + warp_ % row_groups(config) * (kTiles * kTileRows * q_pitch_bytes(config));
   }
 
   // False when no stage follows.
@@ -66,9 +67,9 @@ class AttentionConsumer {
   }
 
   SLUICE_DEVICE void multiply_stage(const AttentionStageHeader& header) {
-    const int slice_begin = header.first_token + warp_ / config.row_tiles * kSliceTokens;
+    const int slice_begin = header.first_token + warp_ / row_groups(config) * kSliceTokens;
     const int blocks = (header.flags & kStageEmpty) != 0 ? 0 : blocks_there(header.length - slice_begin);
-    float s[2 * kBlocks][4];
+    Scores s;
     if (blocks > 0) fragments_.multiply_keys(ring_.stage(at_) + slice_offset(), blocks, queries_, q_rows(), s);
     release();
     if (blocks > 0) weigh(s, slice_begin, header.length);
@@ -96,11 +97,13 @@ class AttentionConsumer {
       release_queries();
     }
     SLUICE_UNROLL
-    for (int n = 0; n < config.head_size / 8; ++n)
-      for (int i = 0; i < 4; ++i) o_[n][i] = 0;
-    for (int i = 0; i < 2; ++i) {
-      maximum_[i] = kMinusInfinity;
-      sum_[i] = 0;
+    for (int t = 0; t < kTiles; ++t) {
+      for (int n = 0; n < kSteps; ++n)
+        for (int i = 0; i < 4; ++i) o_[n][t][i] = 0;
+      for (int e = 0; e < 2; ++e) {
+        maximum_[t][e] = kMinusInfinity;
+        sum_[t][e] = 0;
+      }
     }
     k_scale_ = 1;
     if constexpr (config.fp8) k_scale_ = arch::load_global(params_.k_scales + head);
@@ -113,81 +116,83 @@ class AttentionConsumer {
   }
 
   // From products to weights: s becomes 2^(s - maximum), and what was summed up so far is scaled to the new maximum.
-  SLUICE_DEVICE void weigh(float (&s)[2 * kBlocks][4], int first_token, int length) {
+  SLUICE_DEVICE void weigh(Scores& s, int first_token, int length) {
     scale(s);
     // The first new token sees least behind, the last one least before.
     const int first_position = length - params_.query_len;
     const bool ends = first_token + kSliceTokens > (params_.causal ? first_position + 1 : length);
     const bool begins = params_.window > 0 && first_token < length - params_.window;
     if (ends || begins) mask(s, first_token, length);
-    float old[2] = {maximum_[0], maximum_[1]}, reference[2];
+    float reference[kTiles][2], factor[kTiles][2];
     bool changed = false;
     SLUICE_UNROLL
-    for (int i = 0; i < 2; ++i) {
-      float m = maximum_[i];
-      SLUICE_UNROLL
-      for (int n = 0; n < 2 * kBlocks; ++n) m = arch::maximum(m, arch::maximum(s[n][2 * i], s[n][2 * i + 1]));
-      m = arch::maximum(m, arch::shuffle_xor(m, 1));
-      m = arch::maximum(m, arch::shuffle_xor(m, 2));
-      maximum_[i] = m;
-      reference[i] = m == kMinusInfinity ? 0.0f : m;
-      changed = changed || m != old[i];
-    }
-    if (arch::count_lanes(changed) > 0) rescale(old, reference);
-    SLUICE_UNROLL
-    for (int n = 0; n < 2 * kBlocks; ++n)
-      for (int i = 0; i < 4; ++i) {
-        s[n][i] = arch::power_of_two(s[n][i] - reference[i / 2]);
-        sum_[i / 2] += s[n][i];
+    for (int t = 0; t < kTiles; ++t)
+      for (int e = 0; e < 2; ++e) {
+        float m = maximum_[t][e];
+        SLUICE_UNROLL
+        for (int b = 0; b < kBlocks; ++b) m = arch::maximum(m, arch::maximum(s[b][t][e], s[b][t][2 + e]));
+        for (int lanes = 4; lanes < 32; lanes *= 2) m = arch::maximum(m, arch::shuffle_xor(m, lanes));
+        changed = changed || m != maximum_[t][e];
+        reference[t][e] = m == kMinusInfinity ? 0.0f : m;
+        factor[t][e] = arch::power_of_two(maximum_[t][e] - reference[t][e]);
+        maximum_[t][e] = m;
       }
-  }
-
-  SLUICE_DEVICE void rescale(const float (&old)[2], const float (&reference)[2]) {
-    const float factor[2] = {arch::power_of_two(old[0] - reference[0]), arch::power_of_two(old[1] - reference[1])};
-    for (int i = 0; i < 2; ++i) sum_[i] *= factor[i];
+    if (arch::count_lanes(changed) > 0) rescale(factor);
     SLUICE_UNROLL
-    for (int n = 0; n < config.head_size / 8; ++n)
-      for (int i = 0; i < 4; ++i) o_[n][i] *= factor[i / 2];
+    for (int b = 0; b < kBlocks; ++b)
+      for (int t = 0; t < kTiles; ++t)
+        for (int i = 0; i < 4; ++i) {
+          s[b][t][i] = arch::power_of_two(s[b][t][i] - reference[t][i % 2]);
+          sum_[t][i % 2] += s[b][t][i];
+        }
   }
 
-  SLUICE_DEVICE void scale(float (&s)[2 * kBlocks][4]) const {
+  SLUICE_DEVICE void rescale(const float (&factor)[kTiles][2]) {
+    SLUICE_UNROLL
+    for (int t = 0; t < kTiles; ++t) {
+      for (int e = 0; e < 2; ++e) sum_[t][e] *= factor[t][e];
+      for (int n = 0; n < kSteps; ++n)
+        for (int i = 0; i < 4; ++i) o_[n][t][i] *= factor[t][i % 2];
+    }
+  }
+
+  // f(score) for each that this lane has.
+  template <class F>
+  static SLUICE_DEVICE void for_each(Scores& s, F f) {
+    SLUICE_UNROLL
+    for (int b = 0; b < kBlocks; ++b)
+      for (int t = 0; t < kTiles; ++t)
+        for (int i = 0; i < 4; ++i) f(s[b][t][i], b, t, i);
+  }
+
+  SLUICE_DEVICE void scale(Scores& s) const {
     if (params_.cap_exponent == 0) {
       const float factor = params_.scale_log2 * k_scale_;
-      SLUICE_UNROLL
-      for (int n = 0; n < 2 * kBlocks; ++n)
-        for (int i = 0; i < 4; ++i) s[n][i] *= factor;
+      for_each(s, [factor](float& x, int, int, int) { x *= factor; });
       return;
     }
     // tanh(x) = 1 - 2 / (e^2x + 1), within 2^-21 of it
-    const float factor = params_.cap_exponent * k_scale_;
-    SLUICE_UNROLL
-    for (int n = 0; n < 2 * kBlocks; ++n)
-      for (int i = 0; i < 4; ++i)
-        s[n][i] = params_.scale_log2 * (1.0f - 2.0f * arch::reciprocal(arch::power_of_two(s[n][i] * factor) + 1.0f));
+    const float factor = params_.cap_exponent * k_scale_, cap = params_.scale_log2;
+    for_each(s, [factor, cap](float& x, int, int, int) {
+      x = cap * (1.0f - 2.0f * arch::reciprocal(arch::power_of_two(x * factor) + 1.0f));
+    });
   }
 
-  SLUICE_DEVICE void mask(float (&s)[2 * kBlocks][4], int first_token, int length) const {
-    SLUICE_UNROLL
-    for (int i = 0; i < 2; ++i) {
-      const int position = length - params_.query_len + token_[i];
+  SLUICE_DEVICE void mask(Scores& s, int first_token, int length) const {
+    for_each(s, [&](float& x, int b, int t, int i) {
+      const int position = length - params_.query_len + token_[t][i % 2], token = first_token + kBlockTokens * b + arch::lane() / 4 + i / 2 * 8;
       const int last = params_.causal && position < length ? position : length - 1;
       const int first = params_.window > 0 ? position - params_.window + 1 : 0;
-      SLUICE_UNROLL
-      for (int n = 0; n < 2 * kBlocks; ++n)
-        for (int e = 0; e < 2; ++e) {
-          const int token = first_token + 8 * n + 2 * (arch::lane() % 4) + e;
-          if (token < first || token > last) s[n][2 * i + e] = kMinusInfinity;
-        }
-    }
+      if (token < first || token > last) x = kMinusInfinity;
+    });
   }
 
   SLUICE_DEVICE void finish(PartialResults<config>& results) {
     if constexpr (!Fragments::kHoldsQueries) release_queries();
     SLUICE_UNROLL
-    for (int i = 0; i < 2; ++i) {
-      sum_[i] += arch::shuffle_xor(sum_[i], 1);
-      sum_[i] += arch::shuffle_xor(sum_[i], 2);
-    }
+    for (int t = 0; t < kTiles; ++t)
+      for (int e = 0; e < 2; ++e)
+        for (int lanes = 4; lanes < 32; lanes *= 2) sum_[t][e] += arch::shuffle_xor(sum_[t][e], lanes);
     results.deliver(maximum_, sum_, o_);
   }
 
@@ -196,10 +201,10 @@ class AttentionConsumer {
   Fragments fragments_;
   int warp_;
   AttentionPosition at_, q_at_;
-  int token_[2];  // new tokens that this lane's rows belong to
-  std::uint32_t queries_[Fragments::kHeldSteps][4];
-  float o_[config.head_size / 8][4];
-  float maximum_[2], sum_[2];  // the sums are this lane's alone
+  int token_[kTiles][2];  // new tokens that this lane's rows belong to
+  typename Fragments::Queries queries_[Fragments::kHeldSteps];
+  typename Fragments::Sums o_;
+  float maximum_[kTiles][2], sum_[kTiles][2];  // the sums are this lane's alone
   float k_scale_ = 1;
 };
 

@@ -1,4 +1,4 @@
-// What a generated instance file includes: SLUICE_ATTENTION_KERNELS(type, fp8, head size) compiles the kernels of 1, 2, 4 and 8 row tiles.
+// What a generated instance file includes: SLUICE_ATTENTION_KERNELS(type, fp8, head size) compiles the kernels of 8 to 128 rows.
 //
 // The entry functions are no templates, for the reasons given in kernel/kernel_instance.cuh.
 #pragma once
@@ -7,30 +7,34 @@
 #include "kernel/attention/attention_kernel.cuh"
 
 // clang-format off
-#define SLUICE_ATTENTION_CONFIG(type_, fp8_, size, tiles) \
-  ::sluice::AttentionConfig{.type = ::sluice::DataType::type_, .fp8 = fp8_, .head_size = size, .row_tiles = tiles}
+#define SLUICE_ATTENTION_CONFIG(type_, fp8_, size, rows_) \
+  ::sluice::AttentionConfig{.type = ::sluice::DataType::type_, .fp8 = fp8_, .head_size = size, .rows = rows_}
 
 #ifdef __CUDACC__
-#define SLUICE_ATTENTION_ENTRY(type, fp8, size, tiles)                                                              \
-  extern "C" SLUICE_KERNEL_ENTRY(::sluice::attention_threads(SLUICE_ATTENTION_CONFIG(type, fp8, size, tiles)), tiles == 1 && size <= 128 ? 2 : 1)   \
-      sluice_attention_##type##_##fp8##_##size##_##tiles(SLUICE_KERNEL_PARAMETER ::sluice::AttentionParams params) { \
-    ::sluice::run_attention_kernel<SLUICE_ATTENTION_CONFIG(type, fp8, size, tiles)>(params);                        \
+// Few rows: two CTAs of a kernel fit on an SM, so that the next one's set-up is over when this one ends. Many: all registers for ten warps.
+#define SLUICE_ATTENTION_BOUNDS(type, fp8, size, rows) \
+  SLUICE_KERNEL_ENTRY_OF_REGISTERS(::sluice::attention_registers(SLUICE_ATTENTION_CONFIG(type, fp8, size, rows)))
+#define SLUICE_ATTENTION_ENTRY(type, fp8, size, rows)                                                               \
+  extern "C" SLUICE_ATTENTION_BOUNDS(type, fp8, size, rows)                                                         \
+      sluice_attention_##type##_##fp8##_##size##_##rows(SLUICE_KERNEL_PARAMETER ::sluice::AttentionParams params) { \
+    ::sluice::run_attention_kernel<SLUICE_ATTENTION_CONFIG(type, fp8, size, rows)>(params);                         \
   }                                                                                                                 \
   template <>                                                                                                       \
-  const void* ::sluice::attention_kernel_entry<SLUICE_ATTENTION_CONFIG(type, fp8, size, tiles)>() {                 \
-    return reinterpret_cast<const void*>(&sluice_attention_##type##_##fp8##_##size##_##tiles);                      \
+  const void* ::sluice::attention_kernel_entry<SLUICE_ATTENTION_CONFIG(type, fp8, size, rows)>() {                  \
+    return reinterpret_cast<const void*>(&sluice_attention_##type##_##fp8##_##size##_##rows);                       \
   }
 #else
-#define SLUICE_ATTENTION_ENTRY(type, fp8, size, tiles)                                                              \
+#define SLUICE_ATTENTION_ENTRY(type, fp8, size, rows)                                                              \
   template <>                                                                                                       \
-  ::sluice::EmulatedAttentionKernel ::sluice::emulated_attention_kernel<SLUICE_ATTENTION_CONFIG(type, fp8, size, tiles)>() { \
-    return &::sluice::run_attention_kernel<SLUICE_ATTENTION_CONFIG(type, fp8, size, tiles)>;                        \
+  ::sluice::EmulatedAttentionKernel ::sluice::emulated_attention_kernel<SLUICE_ATTENTION_CONFIG(type, fp8, size, rows)>() { \
+    return &::sluice::run_attention_kernel<SLUICE_ATTENTION_CONFIG(type, fp8, size, rows)>;                        \
   }
 #endif
 
 #define SLUICE_ATTENTION_KERNELS(type, fp8, size) \
-  SLUICE_ATTENTION_ENTRY(type, fp8, size, 1)      \
-  SLUICE_ATTENTION_ENTRY(type, fp8, size, 2)      \
-  SLUICE_ATTENTION_ENTRY(type, fp8, size, 4)      \
-  SLUICE_ATTENTION_ENTRY(type, fp8, size, 8)
+  SLUICE_ATTENTION_ENTRY(type, fp8, size, 8)      \
+  SLUICE_ATTENTION_ENTRY(type, fp8, size, 16)     \
+  SLUICE_ATTENTION_ENTRY(type, fp8, size, 32)     \
+  SLUICE_ATTENTION_ENTRY(type, fp8, size, 64)     \
+  SLUICE_ATTENTION_ENTRY(type, fp8, size, 128)
 // clang-format on

@@ -14,7 +14,7 @@ namespace sluice {
 // Rows of Q that no head has are zeros from beginning to end.
 template <AttentionConfig config>
 SLUICE_DEVICE void clear_unused_queries(const AttentionParams& params, const AttentionRing<config>& ring, int thread) {
-  constexpr int kVectors = q_pitch_bytes(config) / 16, kRows = kRowsPerTile * config.row_tiles;
+  constexpr int kVectors = q_pitch_bytes(config) / 16, kRows = config.rows;
   const std::uint32_t zeros[4] = {0, 0, 0, 0};
   for (int i = thread; i < q_slots(config) * kRows * kVectors; i += attention_threads(config))
     if (i / kVectors % kRows >= params.rows) arch::store_shared(ring.q_slot({}) + i * 16, zeros);

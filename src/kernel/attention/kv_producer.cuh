@@ -76,6 +76,7 @@ class KvProducer {
 
  private:
   static constexpr int kBoxes = boxes_per_row(config), kRowBytes = box_row_bytes(config), kBoxElems = kRowBytes / (config.fp8 ? 1 : 2);
+  static constexpr int kStageTokens = stage_tokens(config);
   static constexpr int kGroups = kStageTokens / kGroupTokens;
 
   SLUICE_DEVICE bool take_over() {
@@ -131,13 +132,14 @@ class KvProducer {
     arch::store_shared(ring_.header(at_) + 16, high);
   }
 
-  // Whole blocks are multiplied: of one that is there in part, the rest becomes zeros.
+  // Whole blocks are multiplied: what no token fills becomes zeros.
   SLUICE_DEVICE int fetched_tokens(int token) const {
-    const int tokens = (to_ - token + kBlockTokens - 1) / kBlockTokens * kBlockTokens;
+    constexpr int kWhole = kBlockTokens * blocks_at_once(config);
+    const int tokens = (to_ - token + kWhole - 1) / kWhole * kWhole;
     return tokens < kStageTokens ? tokens : kStageTokens;
   }
 
-  // Lane l has the page of the l % 8-th group of eight tokens. What is no page becomes one that is outside.
+  // Lane l has the page of the l % kGroups-th group of eight tokens. What is no page becomes one that is outside.
   SLUICE_DEVICE int page_of(int token) const {
     if (params_.block_table == nullptr) return 0;
     const int mine = token + arch::lane() % kGroups * kGroupTokens;

@@ -18,6 +18,9 @@ struct AttentionPart {
 template <AttentionConfig config>
 class PartialResults {
  public:
+  using Sums = typename AttentionFragments<config>::Sums;
+  static constexpr int kTiles = tiles_of_warp(config);
+
   SLUICE_DEVICE PartialResults(const AttentionParams& params, const AttentionRing<config>& ring, const AttentionPart& part, int warp)
       : params_(params), ring_(ring), part_(part), warp_(warp), thread_(warp * 32 + arch::lane()) {}
 
@@ -26,11 +29,12 @@ class PartialResults {
     if (thread_ == 0 && part_.chunks > 1) ended_before_ = arch::atomic_add_relaxed(ended(), 1);
   }
 
-  // Of this lane's two rows: the greatest score, the sum of powers, and products, relative to it.
-  SLUICE_DEVICE void deliver(const float (&maximum)[2], const float (&sum)[2], float (&o)[config.head_size / 8][4]) {
+  // Of this lane's rows: the greatest score, the sum of powers, and products, relative to it.
+  SLUICE_DEVICE void deliver(const float (&maximum)[kTiles][2], const float (&sum)[kTiles][2], Sums& o) {
     SLUICE_UNROLL
-    for (int i = 0; i < 2; ++i)
-      if (arch::lane() % 4 == 0 && row(i) < params_.rows) arch::store_shared(statistics(slice(), row(i)), maximum[i], sum[i]);
+    for (int t = 0; t < kTiles; ++t)
+      for (int e = 0; e < 2; ++e)
+        if (arch::lane() < 4 && row(t, e) < params_.rows) arch::store_shared(statistics(slice(), row(t, e)), maximum[t][e], sum[t][e]);
     sync();
     scale_to_common_maximum(maximum, o);
     SLUICE_UNROLL
@@ -71,15 +75,17 @@ class PartialResults {
   static constexpr int kBatch = 8;  // partial sums that a thread asks for at once
   static constexpr int kConsumersMeet = 1;                        // named barrier
 
-  // Sums relative to a maximum: of exponentials, and of four columns.
-  struct Sums {
+  // Relative to a maximum: the sum of exponentials, and four columns' sums.
+  struct RowPart {
     float maximum, sum;
     float o[4];
   };
 
   static SLUICE_DEVICE void sync() { arch::named_barrier_sync(kConsumersMeet, kThreads); }
-  SLUICE_DEVICE int row(int i) const { return warp_ % config.row_tiles * kRowsPerTile + arch::lane() / 4 + 8 * i; }
-  SLUICE_DEVICE int slice() const { return warp_ / config.row_tiles; }
+  SLUICE_DEVICE int row(int t, int e) const {
+    return warp_ % row_groups(config) * (kTiles * kTileRows) + t * kTileRows + arch::lane() % 4 * 2 + e;
+  }
+  SLUICE_DEVICE int slice() const { return warp_ / row_groups(config); }
   SLUICE_DEVICE arch::SharedAddress statistics(int slice, int row) const {
     return ring_.statistics() + (slice * ((params_.rows + 1) / 2 * 2) + row) * 8;
   }
@@ -99,44 +105,36 @@ class PartialResults {
     for (int s = 0; s < kSlices; ++s) sum += each[s][1] * arch::power_of_two(each[s][0] - finite(maximum));
   }
 
-  SLUICE_DEVICE void scale_to_common_maximum(const float (&maximum)[2], float (&o)[config.head_size / 8][4]) const {
+  SLUICE_DEVICE void scale_to_common_maximum(const float (&maximum)[kTiles][2], Sums& o) const {
     if constexpr (kSlices == 1) return;
-    float factor[2] = {0, 0};
     SLUICE_UNROLL
-    for (int i = 0; i < 2; ++i) {
-      if (row(i) >= params_.rows) continue;
-      float common, sum;
-      common_statistics(row(i), common, sum);
-      factor[i] = arch::power_of_two(maximum[i] - finite(common));
-    }
-    SLUICE_UNROLL
-    for (int n = 0; n < config.head_size / 8; ++n)
-      for (int i = 0; i < 4; ++i) o[n][i] *= factor[i / 2];
+    for (int t = 0; t < kTiles; ++t)
+      for (int e = 0; e < 2; ++e) {
+        float common = 0, sum;
+        if (row(t, e) < params_.rows) common_statistics(row(t, e), common, sum);
+        const float factor = arch::power_of_two(maximum[t][e] - finite(common));
+        for (int n = 0; n < config.head_size / 16; ++n)
+          for (int i = e; i < 4; i += 2) o[n][t][i] *= factor;
+      }
   }
 
-  SLUICE_DEVICE void write_sums(int first, const float (&o)[config.head_size / 8][4]) const {
+  SLUICE_DEVICE void write_sums(int first, const Sums& o) const {
     SLUICE_UNROLL
-    for (int i = 0; i < 2; ++i) {
-      if (row(i) >= params_.rows) continue;
-      const arch::SharedAddress to = meeting(slice(), row(i));
-      SLUICE_UNROLL
-      for (int n = 0; n < config.head_size / 8; ++n) {
-        if (n < first / 8 || n >= (first + kColumns) / 8) continue;
-        if constexpr (AttentionFragments<config>::kFourInARow) {
-          // Tiles n and n + 1 have the even and the odd columns of 16.
-          const int column = n / 2 * 16 - first + arch::lane() % 4 * 4 + n % 2;
-          arch::store_shared(to + column * 4, o[n][2 * i]);
-          arch::store_shared(to + (column + 2) * 4, o[n][2 * i + 1]);
-        } else {
-          arch::store_shared(to + (8 * n - first + arch::lane() % 4 * 2) * 4, o[n][2 * i], o[n][2 * i + 1]);
+    for (int t = 0; t < kTiles; ++t)
+      for (int e = 0; e < 2; ++e) {
+        if (row(t, e) >= params_.rows) continue;
+        const arch::SharedAddress to = meeting(slice(), row(t, e));
+        SLUICE_UNROLL
+        for (int n = 0; n < config.head_size / 16; ++n) {
+          if (n < first / 16 || n >= (first + kColumns) / 16) continue;
+          for (int i = e; i < 4; i += 2) arch::store_shared(to + (AttentionFragments<config>::column(n, i) - first) * 4, o[n][t][i]);
         }
       }
-    }
   }
 
   // Four columns of a row: added up over the slices, and on to where they belong.
   SLUICE_DEVICE void add_slices(int row, int first, int column) const {
-    Sums x{};
+    RowPart x{};
     common_statistics(row, x.maximum, x.sum);
     SLUICE_UNROLL
     for (int s = 0; s < kSlices; ++s) {
@@ -160,7 +158,7 @@ class PartialResults {
     return partial(chunk) + params_.rows * kVectors + row;
   }
 
-  SLUICE_DEVICE void publish(int row, int vector, const Sums& x) const {
+  SLUICE_DEVICE void publish(int row, int vector, const RowPart& x) const {
     arch::store_published(partial(part_.chunk) + row * kVectors + vector, {x.o[0], x.o[1], x.o[2], x.o[3]});
     if (vector == 0) arch::store_published(partial_statistics(part_.chunk, row), {x.maximum, x.sum, 0, 0});
   }
@@ -184,7 +182,7 @@ class PartialResults {
   }
 
   SLUICE_DEVICE void add_chunks(int row, int vector) const {
-    Sums x{};
+    RowPart x{};
     x.maximum = -__builtin_inff();
     for (int chunk = 0; chunk < part_.chunks; ++chunk) {
       float statistics[2];
@@ -203,7 +201,7 @@ class PartialResults {
     write_result(row, vector, x);
   }
 
-  SLUICE_DEVICE void add(Sums& x, int row, int chunk, const arch::Floats4& sums) const {
+  SLUICE_DEVICE void add(RowPart& x, int row, int chunk, const arch::Floats4& sums) const {
     float statistics[2];
     arch::load_shared(collected(row, chunk), statistics);
     const float factor = arch::power_of_two(statistics[0] - finite(x.maximum));
@@ -212,7 +210,7 @@ class PartialResults {
     for (int i = 0; i < 4; ++i) x.o[i] += sums.values[i] * factor;
   }
 
-  SLUICE_DEVICE void write_result(int row, int vector, const Sums& x) const {
+  SLUICE_DEVICE void write_result(int row, int vector, const RowPart& x) const {
     const int token = row / params_.group, head = part_.head * params_.group + row % params_.group;
     const std::int64_t at =
         (std::int64_t{part_.sequence} * params_.query_len + token) * (params_.heads_kv * params_.group) + head;
