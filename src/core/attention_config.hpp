@@ -52,14 +52,13 @@ SLUICE_HOST_DEVICE constexpr int row_groups(const AttentionConfig& c) { return c
 SLUICE_HOST_DEVICE constexpr int consumer_warps(const AttentionConfig& c) { return row_groups(c) == 1 ? 4 : 8; }
 SLUICE_HOST_DEVICE constexpr int token_slices(const AttentionConfig& c) { return consumer_warps(c) / row_groups(c); }
 SLUICE_HOST_DEVICE constexpr int consumer_threads(const AttentionConfig& c) { return 32 * consumer_warps(c); }
-SLUICE_HOST_DEVICE constexpr int attention_threads(const AttentionConfig& c) { return consumer_threads(c) + 64; }  // and the producers' two warps
+// Then the dispatcher's warp, the producer's, and those that bring partial results together.
+// Together they are a warpgroup.
+inline constexpr int kMergingWarps = 2;
+SLUICE_HOST_DEVICE constexpr int attention_threads(const AttentionConfig& c) { return consumer_threads(c) + 64 + 32 * kMergingWarps; }
 
-// Of a thread. Few rows: so few that two CTAs fit on an SM, and the next kernel's set-up is over when this one ends. Many: all there are for
-// ten warps.
-SLUICE_HOST_DEVICE constexpr int attention_registers(const AttentionConfig& c) {
-  if (row_groups(c) > 1) return 200;
-  return c.rows == 8 && c.head_size <= 128 ? 168 : 248;
-}
+// Of three warpgroups the consumers' two take registers from the third's: 256 x 208 + 128 x 88 of 65,536.
+inline constexpr int kManyRegisters = 208, kFewRegisters = 88;
 
 SLUICE_HOST_DEVICE constexpr int kv_row_bytes(const AttentionConfig& c) { return c.head_size * (c.fp8 ? 1 : 2); }
 // A row of a box: 128 bytes, or all of a row that has less.
@@ -99,7 +98,8 @@ struct AttentionStageHeader {
 inline constexpr int kStageBegins = 1, kStageEnds = 2, kStageEmpty = 4, kNoMoreStages = 8;  // flags
 
 inline constexpr int kMostStages = 48;
-inline constexpr int kItemSlots = 2, kItemBytes = 32;  // chunks that are drawn ahead
+inline constexpr int kItemSlots = 2, kItemBytes = 32;    // chunks that are drawn ahead
+inline constexpr int kEndedSlots = 4, kEndedBytes = 32;  // chunks that end, and wait for those who bring them together
 
 // Offsets in shared memory. Everything that depends on rows depends on those that there are: a tile's padding is only in Q.
 struct AttentionLayout {
@@ -108,8 +108,8 @@ struct AttentionLayout {
   int statistics_offset;  // [slice][row] of maximum and sum
   int header_offset;
   int item_offset;
-  int last_offset;  // a word: whether this CTA's chunk was the last of its sequence and head
-  int barrier_offset;  // full and empty of the stages, then of Q, then of items
+  int ended_offset;
+  int barrier_offset;  // full and empty of the stages, then of Q, of items, of ended chunks
   int bytes;
 };
 SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionConfig& c, int rows, int stages) {
@@ -119,9 +119,9 @@ SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionCon
   l.statistics_offset = l.meeting_offset + token_slices(c) * rows * meeting_pitch_bytes(c);
   l.header_offset = l.statistics_offset + token_slices(c) * ((rows + 1) / 2 * 2) * 8;
   l.item_offset = l.header_offset + stages * static_cast<int>(sizeof(AttentionStageHeader));
-  l.last_offset = l.item_offset + kItemSlots * kItemBytes;
-  l.barrier_offset = l.last_offset + 16;
-  l.bytes = l.barrier_offset + (2 * stages + 2 * q_slots(c) + 2 * kItemSlots) * 8;
+  l.ended_offset = l.item_offset + kItemSlots * kItemBytes;
+  l.barrier_offset = l.ended_offset + kEndedSlots * kEndedBytes;
+  l.bytes = l.barrier_offset + (2 * stages + 2 * q_slots(c) + 2 * kItemSlots + 2 * kEndedSlots) * 8;
   return l;
 }
 

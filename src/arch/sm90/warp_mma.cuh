@@ -6,9 +6,6 @@
 #include "arch/sm90/device.cuh"
 #include "arch/sm90/shared_memory.cuh"
 
-// A kernel of so many registers a thread, for numbers of threads that __launch_bounds__ would round up by hundred and more.
-#define SLUICE_KERNEL_ENTRY_OF_REGISTERS(registers) __global__ void __maxnreg__(registers)
-
 namespace sluice::arch {
 
 // ldmatrix: four 8x8 matrices of 16-bit elements, each transposed on its way or not; lanes 8i..8i+7 give the addresses of the rows of matrix

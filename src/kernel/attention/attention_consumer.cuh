@@ -25,18 +25,18 @@ class AttentionConsumer {
   SLUICE_DEVICE void run() {
     AttentionStageHeader header;
     while (read_header(header)) {
+      const AttentionPart part{.sequence = header.sequence, .head = header.head, .chunk = header.chunk, .chunks = header.chunks};
       begin(header.head);
-      PartialResults<config> results(params_, ring_,
-                                     {.sequence = header.sequence, .head = header.head, .chunk = header.chunk, .chunks = header.chunks}, warp_);
       for (;;) {
         const bool ends = (header.flags & kStageEnds) != 0;
-        if (ends) results.announce();
+        if (ends && part.chunks > 1) announce(part);
         multiply_stage(header);
         if (ends) break;
         read_header(header);
       }
-      finish(results);
+      finish(part);
     }
+    announce({.sequence = -1, .head = 0, .chunk = 0, .chunks = 0});
   }
 
  private:
@@ -48,6 +48,20 @@ class AttentionConsumer {
   SLUICE_DEVICE int slice_offset() const { return warp_ / row_groups(config) * (kSliceTokens * box_row_bytes(config)); }
   SLUICE_DEVICE arch::SharedAddress q_rows() const {
     return ring_.q_slot(q_at_) + warp_ % row_groups(config) * (kTiles * kTileRows * q_pitch_bytes(config));
+  }
+
+  // That a chunk ends, to those who bring chunks together. A stage early, since they must ask in L2 whether it is the last.
+  SLUICE_DEVICE void announce(const AttentionPart& part) {
+    if (warp_ != 0) return;
+    if (arch::lane() == 0) {
+      arch::barrier_wait(ring_.ended_empty(ended_at_), ended_at_.parity ^ 1);
+      const std::uint32_t words[4] = {static_cast<std::uint32_t>(part.sequence), static_cast<std::uint32_t>(part.head),
+                                      static_cast<std::uint32_t>(part.chunks), 0};
+      arch::store_shared(ring_.ended(ended_at_), words);
+      arch::barrier_arrive(ring_.ended_full(ended_at_));
+    }
+    ended_at_.advance(kEndedSlots);
+    arch::sync_warp();
   }
 
   // False when no stage follows.
@@ -187,20 +201,20 @@ class AttentionConsumer {
     });
   }
 
-  SLUICE_DEVICE void finish(PartialResults<config>& results) {
+  SLUICE_DEVICE void finish(const AttentionPart& part) {
     if constexpr (!Fragments::kHoldsQueries) release_queries();
     SLUICE_UNROLL
     for (int t = 0; t < kTiles; ++t)
       for (int e = 0; e < 2; ++e)
         for (int lanes = 4; lanes < 32; lanes *= 2) sum_[t][e] += arch::shuffle_xor(sum_[t][e], lanes);
-    results.deliver(maximum_, sum_, o_);
+    PartialResults<config>(params_, ring_, part, warp_).deliver(maximum_, sum_, o_);
   }
 
   const AttentionParams& params_;
   AttentionRing<config> ring_;
   Fragments fragments_;
   int warp_;
-  AttentionPosition at_, q_at_;
+  AttentionPosition at_, q_at_, ended_at_;
   int token_[kTiles][2];  // new tokens that this lane's rows belong to
   typename Fragments::Queries queries_[Fragments::kHeldSteps];
   typename Fragments::Sums o_;

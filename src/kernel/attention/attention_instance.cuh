@@ -11,11 +11,8 @@
   ::sluice::AttentionConfig{.type = ::sluice::DataType::type_, .fp8 = fp8_, .head_size = size, .rows = rows_}
 
 #ifdef __CUDACC__
-// Few rows: two CTAs of a kernel fit on an SM, so that the next one's set-up is over when this one ends. Many: all registers for ten warps.
-#define SLUICE_ATTENTION_BOUNDS(type, fp8, size, rows) \
-  SLUICE_KERNEL_ENTRY_OF_REGISTERS(::sluice::attention_registers(SLUICE_ATTENTION_CONFIG(type, fp8, size, rows)))
 #define SLUICE_ATTENTION_ENTRY(type, fp8, size, rows)                                                               \
-  extern "C" SLUICE_ATTENTION_BOUNDS(type, fp8, size, rows)                                                         \
+  extern "C" SLUICE_KERNEL_ENTRY(::sluice::attention_threads(SLUICE_ATTENTION_CONFIG(type, fp8, size, rows)), 1)    \
       sluice_attention_##type##_##fp8##_##size##_##rows(SLUICE_KERNEL_PARAMETER ::sluice::AttentionParams params) { \
     ::sluice::run_attention_kernel<SLUICE_ATTENTION_CONFIG(type, fp8, size, rows)>(params);                         \
   }                                                                                                                 \

@@ -1,5 +1,6 @@
-// The attention kernel: CTAs draw chunks of sequences. In each, one warp draws and fetches queries, one fetches keys and values through a ring, and
-// the others multiply, each with a maximum and sums of its own, which meet when the chunk ends (partial_results.cuh).
+// The attention kernel: CTAs draw chunks of sequences. In each, one warp draws and fetches queries, one fetches keys and values through a ring, some
+// multiply, each with a maximum and sums of its own, which meet when the chunk ends (partial_results.cuh), and some bring together the
+// results of several chunks (partial_merge.cuh).
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -8,6 +9,7 @@
 #include "kernel/attention/attention_params.hpp"
 #include "kernel/attention/attention_ring.cuh"
 #include "kernel/attention/kv_producer.cuh"
+#include "kernel/attention/partial_merge.cuh"
 
 namespace sluice {
 
@@ -36,15 +38,22 @@ SLUICE_DEVICE void run_attention_kernel(const AttentionParams& params) {
   arch::sync_cta();
   // What the kernel before leaves in the workspace, and what it writes to the cache.
   arch::wait_for_predecessor();
-  if (warp == consumer_warps(config)) {
+  constexpr int kDispatcher = consumer_warps(config);
+  if (warp < kDispatcher) {
+    arch::note_role("consumer");
+    if constexpr (row_groups(config) > 1) arch::raise_register_limit<kManyRegisters>();
+    return AttentionConsumer<config>(params, shared, warp).run();
+  }
+  if constexpr (row_groups(config) > 1) arch::lower_register_limit<kFewRegisters>();
+  if (warp == kDispatcher) {
     arch::note_role("dispatcher");
     AttentionDispatcher<config>(params, shared).run();
-  } else if (warp > consumer_warps(config)) {
+  } else if (warp == kDispatcher + 1) {
     arch::note_role("producer");
     KvProducer<config>(params, shared).run();
   } else {
-    arch::note_role("consumer");
-    AttentionConsumer<config>(params, shared, warp).run();
+    arch::note_role("merger");
+    PartialMerge<config>(params, shared, warp - kDispatcher - 2).run();
   }
 }
 
