@@ -101,23 +101,28 @@ inline constexpr int kMostStages = 48;
 inline constexpr int kItemSlots = 2, kItemBytes = 32;    // chunks that are drawn ahead
 inline constexpr int kEndedSlots = 4, kEndedBytes = 32;  // chunks that end, and wait for those who bring them together
 
+// Statistics of the chunks that are brought together come in whole batches.
+SLUICE_HOST_DEVICE constexpr int padded_merge_chunks(int most_chunks) { return (most_chunks + 15) / 16 * 16; }
+
 // Offsets in shared memory. Everything that depends on rows depends on those that there are: a tile's padding is only in Q.
 struct AttentionLayout {
   int q_offset;
   int meeting_offset;     // [slice][row][columns] of fp32
   int statistics_offset;  // [slice][row] of maximum and sum
+  int merging_offset;     // [row][maximum, sum][chunk], of those that are brought together
   int header_offset;
   int item_offset;
   int ended_offset;
   int barrier_offset;  // full and empty of the stages, then of Q, of items, of ended chunks
   int bytes;
 };
-SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionConfig& c, int rows, int stages) {
+SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionConfig& c, int rows, int stages, int most_chunks) {
   AttentionLayout l{};
   l.q_offset = stages * stage_bytes(c);
   l.meeting_offset = l.q_offset + q_slots(c) * q_slot_bytes(c);
   l.statistics_offset = l.meeting_offset + token_slices(c) * rows * meeting_pitch_bytes(c);
-  l.header_offset = l.statistics_offset + token_slices(c) * ((rows + 1) / 2 * 2) * 8;
+  l.merging_offset = l.statistics_offset + token_slices(c) * ((rows + 1) / 2 * 2) * 8;
+  l.header_offset = l.merging_offset + rows * padded_merge_chunks(most_chunks) * 8;
   l.item_offset = l.header_offset + stages * static_cast<int>(sizeof(AttentionStageHeader));
   l.ended_offset = l.item_offset + kItemSlots * kItemBytes;
   l.barrier_offset = l.ended_offset + kEndedSlots * kEndedBytes;

@@ -40,11 +40,11 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
   const int rows = attention_rows(p), chunks = chunks_of_longest(p, plan.split);
   const std::int64_t items = p.batch * p.heads_kv * chunks;
   plan.ctas = static_cast<int>(std::clamp<std::int64_t>(items, 1, device.sm_count));
-  while (plan.stages < kMostStages && attention_layout(config, rows, plan.stages + 1).bytes <= device.shared_memory_per_cta_bytes)
+  while (plan.stages < kMostStages && attention_layout(config, rows, plan.stages + 1, plan.split.most_chunks).bytes <= device.shared_memory_per_cta_bytes)
     ++plan.stages;
-  plan.shared_memory_bytes = attention_layout(config, rows, plan.stages).bytes;
+  plan.shared_memory_bytes = attention_layout(config, rows, plan.stages, plan.split.most_chunks).bytes;
   if (plan.stages < 2)
-    return Error{ErrorCode::too_large, "two stages and what surrounds them take " + std::to_string(attention_layout(config, rows, 2).bytes) +
+    return Error{ErrorCode::too_large, "two stages and what surrounds them take " + std::to_string(attention_layout(config, rows, 2, plan.split.most_chunks).bytes) +
                                            " bytes of shared memory, and a CTA has " + std::to_string(device.shared_memory_per_cta_bytes)};
   plan.workspace_bytes =
       static_cast<std::size_t>(partials_offset(p.batch * p.heads_kv)) +

@@ -165,7 +165,7 @@ Result<AttentionProblem> check_plan(const AttentionPlan& plan, const void* works
   const AttentionConfig config = attention_config(*valid);
   if (plan.split.least_chunk < kChunkGrain || plan.split.least_chunk % kChunkGrain != 0 || plan.split.most_chunks < 1 || plan.stages < 2 ||
       plan.stages > kMostStages || plan.ctas < 1 || plan.rows != config.rows ||
-      plan.shared_memory_bytes != attention_layout(config, attention_rows(*valid), plan.stages).bytes)
+      plan.shared_memory_bytes != attention_layout(config, attention_rows(*valid), plan.stages, plan.split.most_chunks).bytes)
     return invalid("the plan was not made for its problem; take one from plan_attention()");
   if (valid->batch > 0 && (workspace == nullptr || workspace_bytes < plan.workspace_bytes))
     return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +

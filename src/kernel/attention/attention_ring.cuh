@@ -23,7 +23,7 @@ template <AttentionConfig config>
 class AttentionRing {
  public:
   SLUICE_DEVICE AttentionRing(const AttentionParams& params, std::byte* shared)
-      : layout_(attention_layout(config, params.rows, params.stages)), stages_(params.stages), shared_(shared) {}
+      : layout_(attention_layout(config, params.rows, params.stages, params.most_chunks)), stages_(params.stages), shared_(shared) {}
 
   // By one thread, before a fence and the barrier that lets the roles begin.
   SLUICE_DEVICE void init() const {
@@ -75,6 +75,7 @@ class AttentionRing {
   SLUICE_DEVICE arch::SharedAddress ended(const AttentionPosition& at) const {
     return base() + layout_.ended_offset + at.stage * kEndedBytes;
   }
+  SLUICE_DEVICE arch::SharedAddress merging() const { return base() + layout_.merging_offset; }
   SLUICE_DEVICE arch::SharedAddress statistics() const { return base() + layout_.statistics_offset; }
 
   SLUICE_DEVICE void write_item(const AttentionPosition& at, const AttentionItem& item) const {
