@@ -6,6 +6,7 @@
 
 #include "bench/bench.hpp"
 #include "bench/calibration.hpp"
+#include "bench/attention_bench.hpp"
 #include "bench/histogram_bench.hpp"
 #include "bench/pack_w4_bench.hpp"
 #include "bench/quantize_bench.hpp"
@@ -56,6 +57,9 @@ Result<int> run_histogram_benchmark(const HistogramBenchOptions& options);
 
 // Runs the plan's traced kernel and its plain one in turns.
 Result<bench::TraceRun> trace_on_gpu(const Plan& plan);
+
+// The same of run_attention_bench().
+Result<int> run_attention_benchmark(const AttentionBenchOptions& options);
 
 // The same of run_calibration().
 Result<int> run_calibrate(const CalibrationOptions& options);

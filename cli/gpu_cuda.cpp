@@ -220,6 +220,11 @@ Result<int> run_histogram_benchmark(const HistogramBenchOptions& options) {
 
 Result<bench::TraceRun> trace_on_gpu(const Plan& plan) { return bench::measure_trace(plan); }
 
+Result<int> run_attention_benchmark(const AttentionBenchOptions& options) {
+  if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
+  return run_attention_bench(options);
+}
+
 Result<int> run_calibrate(const CalibrationOptions& options) {
   if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
   return run_calibration(options);

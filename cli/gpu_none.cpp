@@ -19,6 +19,7 @@ Result<int> run_pack_w4_benchmark(const PackW4BenchOptions&) { return no_cuda();
 Status histogram_on_gpu(const HistogramProblem&, const HistogramArguments&) { return no_cuda(); }
 Result<int> run_histogram_benchmark(const HistogramBenchOptions&) { return no_cuda(); }
 Result<bench::TraceRun> trace_on_gpu(const Plan&) { return no_cuda(); }
+Result<int> run_attention_benchmark(const AttentionBenchOptions&) { return no_cuda(); }
 Result<int> run_calibrate(const CalibrationOptions&) { return no_cuda(); }
 
 }  // namespace sluice::cli

@@ -65,6 +65,7 @@ void add_bench_quantize_command(CLI::App& app, Session& session);
 void add_bench_pack_command(CLI::App& app, Session& session);
 void add_histogram_command(CLI::App& app, Session& session);
 void add_bench_histogram_command(CLI::App& app, Session& session);
+void add_bench_attention_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
 void add_calibrate_command(CLI::App& app, Session& session);
 

@@ -5,7 +5,7 @@ import unittest
 
 from support import Matrix, SluiceTest
 
-COMMANDS = ("devices", "list", "plan", "explain", "simulate", "gemm", "quantize", "histogram", "bench", "bench-quantize", "bench-histogram", "tune", "calibrate")
+COMMANDS = ("devices", "list", "plan", "explain", "simulate", "gemm", "quantize", "histogram", "bench", "bench-quantize", "bench-histogram", "bench-attention", "tune", "calibrate")
 PRODUCT = ("--m", 64, "--n", 64, "--k", 64)
 
 

@@ -1,0 +1,121 @@
+// attention() on the GPU beside the CPU's plain loops.
+#include <gtest/gtest.h>
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "attention_case.hpp"
+#include "bench/device_memory.hpp"
+
+namespace sluice::gpu_tests {
+namespace {
+
+using bench::check;
+
+bench::DeviceBuffer on_gpu(const void* host, std::size_t bytes) {
+  bench::DeviceBuffer buffer(std::max<std::size_t>(bytes, 16));
+  if (bytes > 0) check(cudaMemcpy(buffer.data(), host, bytes, cudaMemcpyHostToDevice), "copying to the GPU");
+  return buffer;
+}
+template <class T>
+bench::DeviceBuffer on_gpu(const std::vector<T>& host) {
+  return on_gpu(host.data(), host.size() * sizeof(T));
+}
+template <class T>
+void fetch(std::vector<T>& host, const bench::DeviceBuffer& buffer) {
+  check(cudaMemcpy(host.data(), buffer.data(), host.size() * sizeof(T), cudaMemcpyDeviceToHost), "copying from the GPU");
+}
+
+// A case's operands in the GPU's memory.
+class AttentionOnGpu {
+ public:
+  explicit AttentionOnGpu(const AttentionOperands& x)
+      : problem_(x.problem),
+        q_(on_gpu(x.q)),
+        k_(on_gpu(x.k)),
+        v_(on_gpu(x.v)),
+        o_(on_gpu(x.o)),
+        lse_(on_gpu(x.lse)),
+        lengths_(on_gpu(x.lengths)),
+        table_(on_gpu(x.block_table)),
+        k_scales_(on_gpu(x.k_scales)),
+        v_scales_(on_gpu(x.v_scales)),
+        fault_(on_gpu(&x.fault, sizeof x.fault)),
+        table_stride_(x.block_table_stride),
+        plan_(*plan_attention(x.problem, *current_device())),
+        workspace_(plan_.workspace_bytes) {
+    EXPECT_TRUE(prepare_attention_workspace(workspace_.data(), workspace_.size_bytes(), nullptr).ok());
+  }
+
+  Status enqueue(cudaStream_t stream) const {
+    const AttentionArguments arguments{.q = q_.data(),
+                                       .k = k_.data(),
+                                       .v = v_.data(),
+                                       .o = o_.data(),
+                                       .lse = reinterpret_cast<float*>(lse_.data()),
+                                       .lengths = reinterpret_cast<const std::int32_t*>(lengths_.data()),
+                                       .block_table = reinterpret_cast<const std::int32_t*>(table_.data()),
+                                       .block_table_stride = table_stride_,
+                                       .k_scales = reinterpret_cast<const float*>(k_scales_.data()),
+                                       .v_scales = reinterpret_cast<const float*>(v_scales_.data()),
+                                       .fault = reinterpret_cast<std::uint32_t*>(fault_.data())};
+    return attention(plan_, arguments, workspace_.data(), workspace_.size_bytes(), stream);
+  }
+  void set_lengths(const std::vector<std::int32_t>& lengths) const {
+    check(cudaMemcpy(lengths_.data(), lengths.data(), lengths.size() * 4, cudaMemcpyHostToDevice), "copying lengths");
+  }
+  void read_back(AttentionOperands& x) const {
+    fetch(x.o, o_);
+    fetch(x.lse, lse_);
+    check(cudaMemcpy(&x.fault, fault_.data(), sizeof x.fault, cudaMemcpyDeviceToHost), "copying the fault");
+  }
+
+ private:
+  AttentionProblem problem_;
+  bench::DeviceBuffer q_, k_, v_, o_, lse_, lengths_, table_, k_scales_, v_scales_, fault_;
+  std::int64_t table_stride_;
+  AttentionPlan plan_;
+  bench::DeviceBuffer workspace_;
+};
+
+TEST(Attention, AgreesWithTheCpu) {
+  std::uint64_t seed = 0;
+  for (const AttentionCase& each : attention_cases(false)) {
+    ++seed;
+    AttentionOperands got = make_operands(each, seed), expected = make_operands(each, seed);
+    ASSERT_TRUE(attention_on_cpu(expected.problem, expected.arguments()).ok());
+    const AttentionOnGpu gpu(got);
+    const Status status = gpu.enqueue(nullptr);
+    ASSERT_TRUE(status.ok()) << describe(each) << ": " << status.error().message;
+    gpu.read_back(got);
+    ASSERT_EQ(differences(got, expected), "");
+  }
+}
+
+// A graph is replayed, with other lengths in between and the first ones again: the same bits.
+TEST(Attention, GraphsMayBeReplayedWithOtherLengths) {
+  const AttentionCase each{{.query_len = 2, .heads_q = 16, .heads_kv = 4, .page_size = 16, .lse = true}, {5000, 100, 0, 9000}, 0};
+  AttentionOperands got = make_operands(each, 3), expected = make_operands(each, 3);
+  ASSERT_TRUE(attention_on_cpu(expected.problem, expected.arguments()).ok());
+  const AttentionOnGpu gpu(got);
+  const bench::DeviceStream stream;
+  const bench::Graph graph(stream, [&] {
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(gpu.enqueue(stream).ok());
+  });
+  std::vector<std::uint16_t> first;
+  for (const bool same : {true, false, true, true}) {
+    gpu.set_lengths(same ? each.lengths : std::vector<std::int32_t>{1, 4000, 77, 0});
+    graph.launch(stream);
+    stream.synchronize("attending");
+    if (!same) continue;
+    gpu.read_back(got);
+    ASSERT_EQ(differences(got, expected), "");
+    if (first.empty()) first = got.o;
+    EXPECT_EQ(got.o, first);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::gpu_tests
