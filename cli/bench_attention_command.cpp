@@ -24,9 +24,9 @@ Outcome run_bench_attention(const BenchAttentionFlags& flags, const Session& ses
 void add_bench_attention_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<BenchAttentionFlags>();
   AttentionBenchOptions& options = flags->options;
-  CLI::App* command = add_command<BenchAttentionFlags>(app, session, "bench-attention",
-                                                       "Time decode attention beside a streaming read of the same keys and values on this GPU", flags,
-                                                       &run_bench_attention);
+  CLI::App* command = add_command<BenchAttentionFlags>(
+      app, session, "bench-attention", "Time decode attention beside a streaming read of the same keys and values on this GPU", flags,
+      &run_bench_attention);
   command->add_option("--case", options.filter, "Only cases with this text in their description, such as 'zipf' or '1 sequence'");
   command->add_option("--out", options.out, "A JSON file for every number");
   command->add_option("--seconds-per-case", options.seconds_per_case, "GPU time to aim at")->capture_default_str()->check(above_zero());

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string>
 
+#include "bench/attention_bench.hpp"
 #include "bench/bench.hpp"
 #include "bench/calibration.hpp"
-#include "bench/attention_bench.hpp"
 #include "bench/histogram_bench.hpp"
 #include "bench/pack_w4_bench.hpp"
 #include "bench/quantize_bench.hpp"

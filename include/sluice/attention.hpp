@@ -26,18 +26,18 @@ std::optional<KvLayout> parse_kv_layout(std::string_view text);
 // For each sequence b, new token t (of query_len), query head h with key head g = h / (heads_q / heads_kv), and n = lengths[b]:
 //   s[j] = scale Q[b][t][h] . K[b][j][g]                    soft_cap > 0: soft_cap tanh(s[j] / soft_cap)
 //   O[b][t][h] = sum_j exp(s[j]) V[b][j][g] / sum_j exp(s[j])     lse[b][t][h] = ln sum_j exp(s[j])
-// over the j in [0, n) that the token at position i = n - query_len + t sees: j <= i when causal, j > i - window when window > 0. A token that
-// sees none has O = 0 and lse = -infinity. The keys and values of the new tokens are in the cache already.
+// over the j in [0, n) that the token at position i = n - query_len + t sees: j <= i when causal, j > i - window when window > 0. A token
+// that sees none has O = 0 and lse = -infinity. The keys and values of the new tokens are in the cache already.
 struct AttentionProblem {
   std::int64_t batch = 1;      // sequences
   std::int64_t query_len = 1;  // new tokens of each, 1 to 8
   std::int64_t heads_q = 1;    // a multiple of heads_kv, 1 to 16 times it
   std::int64_t heads_kv = 1;
-  std::int64_t head_size = 128;  // 64, 128 or 256
+  std::int64_t head_size = 128;  // 64, 128 or 256; of 256, query_len times the heads of a group are 64 at most
   // No length is greater. What a sequence's length is beyond it does not count. Without pages, tokens that each sequence has room for.
   std::int64_t max_kv_len = 0;
   DataType type = DataType::bf16;     // of Q and O: bf16 or fp16
-  DataType kv_type = DataType::bf16;  // of K and V: the same, or e4m3 with a scale for each head
+  DataType kv_type = DataType::bf16;  // of K and V: the same, or e4m3 with a scale for each head (head_size 128 and 256)
   KvLayout kv_layout = KvLayout::tokens_first;
   std::int64_t page_size = 0;  // tokens: 16, 64 or 128; 0: no pages, sequences one behind the other
   std::int64_t pages = 0;      // of them that K and V have each
@@ -60,11 +60,11 @@ Result<AttentionProblem> validate(const AttentionProblem& problem);
 // One line: "16 sequences of up to 8192, 32 heads of 128 over 8, bf16".
 std::string describe(const AttentionProblem& problem);
 
-// How the keys of one sequence are cut. It depends on the problem and the sequence's own length alone: a sequence's result is the same, bit by
-// bit, in whatever batch it comes.
+// How the keys of one sequence are cut. It depends on the problem and the sequence's own length alone: a sequence's result is the same, bit
+// by bit, in whatever batch it comes.
 struct AttentionSplit {
-  int least_chunk = 512;  // tokens; a multiple of 128
-  int most_chunks = 1;    // of a sequence and a key head
+  int least_chunk = 1024;  // tokens; a multiple of 128
+  int most_chunks = 1;     // of a sequence and a key head
 
   bool operator==(const AttentionSplit&) const = default;
 };
@@ -92,15 +92,15 @@ struct AttentionArguments {
   const void* q = nullptr;  // [batch][query_len][heads_q][head_size], aligned to 16 bytes
   const void* k = nullptr;  // [batch or pages] of max_kv_len or page_size tokens, as kv_layout says; aligned to 16 bytes
   const void* v = nullptr;
-  void* o = nullptr;                            // as q
-  float* lse = nullptr;                         // [batch][query_len][heads_q]; when the problem has it
-  const std::int32_t* lengths = nullptr;        // [batch]; null: all are max_kv_len
-  const std::int32_t* block_table = nullptr;    // [batch][block_table_stride]: the pages of each sequence
-  std::int64_t block_table_stride = 0;          // at least ceil(max_kv_len / page_size)
-  const float* k_scales = nullptr;              // [heads_kv]: of e4m3, factors of K
-  const float* v_scales = nullptr;              // and of V
-  // Not null: it becomes 1 when a length is negative or over max_kv_len, 2 when a page's number is none. What such a page would hold counts as 0
-  // in any case, and nothing outside K and V is read.
+  void* o = nullptr;                          // as q
+  float* lse = nullptr;                       // [batch][query_len][heads_q]; when the problem has it
+  const std::int32_t* lengths = nullptr;      // [batch]; null: all are max_kv_len
+  const std::int32_t* block_table = nullptr;  // [batch][block_table_stride]: the pages of each sequence
+  std::int64_t block_table_stride = 0;        // at least ceil(max_kv_len / page_size)
+  const float* k_scales = nullptr;            // [heads_kv]: of e4m3, factors of K
+  const float* v_scales = nullptr;            // and of V
+  // Not null: it becomes 1 when a length is negative or over max_kv_len, 2 when a page's number is none. What such a page would hold counts
+  // as 0 in any case, and nothing outside K and V is read.
   std::uint32_t* fault = nullptr;
 };
 
@@ -118,8 +118,8 @@ Status attention(const AttentionPlan& plan, const AttentionArguments& arguments,
 // The same in host memory, by plain loops in double precision. `threads` of 0 takes all cores.
 Status attention_on_cpu(const AttentionProblem& problem, const AttentionArguments& host_arguments, int threads = 0);
 
-// The same by the kernel's own source on the emulated machine, in the calling thread. Errors: those of attention(); ErrorCode::emulation when
-// the kernel does something wrong.
+// The same by the kernel's own source on the emulated machine, in the calling thread. Errors: those of attention(); ErrorCode::emulation
+// when the kernel does something wrong.
 Status attention_on_emulator(const AttentionPlan& plan, const AttentionArguments& host_arguments, const EmulatorOptions& options = {});
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 // Everything of the C++ API.
 #pragma once
 
+#include "sluice/attention.hpp"
 #include "sluice/backend.hpp"
 #include "sluice/calibration.hpp"
 #include "sluice/candidate.hpp"

@@ -1,5 +1,5 @@
-// The calls, beside those of arch.cuh, of kernels in which each warp multiplies on its own: ldmatrix, mma.sync, what softmax takes, and words
-// of global memory that say themselves whether they are there.
+// The calls, beside those of arch.cuh, of kernels in which each warp multiplies on its own: ldmatrix, mma.sync, what softmax takes, and
+// words of global memory that say themselves whether they are there.
 #pragma once
 
 #include "arch/arch.cuh"

@@ -35,29 +35,34 @@ constexpr AttentionConfig attention_config(const AttentionProblem& p) {
   return c;
 }
 
-// All there are: each type, with keys and values of it or of e4m3, each head size and number of rows.
+// Sums of a head of 256 fill a warp's registers with 8 rows, and there are eight such warps.
+constexpr int most_rows(int head_size) { return head_size == 256 ? 64 : 128; }
+
+// All there are: each type, with keys and values of it or of e4m3, each head size and number of rows. Not e4m3 and 64: single rows of 64
+// bytes are no boxes, which begin at multiples of 128.
 inline constexpr auto kListedAttentionKernels = [] {
-  std::array<AttentionConfig, 60> all{};
+  std::array<AttentionConfig, 46> all{};
   std::size_t i = 0;
   for (const DataType type : {DataType::bf16, DataType::fp16})
     for (const bool fp8 : {false, true})
       for (const int head_size : {64, 128, 256})
-        for (const int rows : {8, 16, 32, 64, 128}) all[i++] = {.type = type, .fp8 = fp8, .head_size = head_size, .rows = rows};
+        for (const int rows : {8, 16, 32, 64, 128})
+          if ((!fp8 || head_size > 64) && rows <= most_rows(head_size))
+            all[i++] = {.type = type, .fp8 = fp8, .head_size = head_size, .rows = rows};
   return all;
 }();
 
 // A warp has one tile of rows or two, and of each stage the tokens of its slice.
-SLUICE_HOST_DEVICE constexpr int tiles_of_warp(const AttentionConfig& c) { return c.rows == kTileRows ? 1 : 2; }
+SLUICE_HOST_DEVICE constexpr int tiles_of_warp(const AttentionConfig& c) { return c.rows == kTileRows || c.head_size == 256 ? 1 : 2; }
 SLUICE_HOST_DEVICE constexpr int row_groups(const AttentionConfig& c) { return c.rows / (kTileRows * tiles_of_warp(c)); }
 SLUICE_HOST_DEVICE constexpr int consumer_warps(const AttentionConfig& c) { return row_groups(c) == 1 ? 4 : 8; }
 SLUICE_HOST_DEVICE constexpr int token_slices(const AttentionConfig& c) { return consumer_warps(c) / row_groups(c); }
 SLUICE_HOST_DEVICE constexpr int consumer_threads(const AttentionConfig& c) { return 32 * consumer_warps(c); }
-// Then the dispatcher's warp, the producer's, and those that bring partial results together.
-// Together they are a warpgroup.
-inline constexpr int kMergingWarps = 2;
-SLUICE_HOST_DEVICE constexpr int attention_threads(const AttentionConfig& c) { return consumer_threads(c) + 64 + 32 * kMergingWarps; }
-
-// Of three warpgroups the consumers' two take registers from the third's: 256 x 208 + 128 x 88 of 65,536.
+// Then the dispatcher's warp and the producer's. Behind eight consumers' warps two idle ones make them a warpgroup, from which the
+// consumers' two take registers: 256 x 208 + 128 x 88 of 65,536.
+SLUICE_HOST_DEVICE constexpr int attention_threads(const AttentionConfig& c) {
+  return consumer_threads(c) + (row_groups(c) == 1 ? 64 : 128);
+}
 inline constexpr int kManyRegisters = 208, kFewRegisters = 88;
 
 SLUICE_HOST_DEVICE constexpr int kv_row_bytes(const AttentionConfig& c) { return c.head_size * (c.fp8 ? 1 : 2); }
@@ -67,10 +72,11 @@ SLUICE_HOST_DEVICE constexpr int box_row_bytes(const AttentionConfig& c) {
 }
 SLUICE_HOST_DEVICE constexpr int boxes_per_row(const AttentionConfig& c) { return kv_row_bytes(c) / box_row_bytes(c); }
 // Of keys or values that come together: no more than 32 KB, and 64 for each warp.
-SLUICE_HOST_DEVICE constexpr int stage_tokens(const AttentionConfig& c) { return kv_row_bytes(c) > 256 || c.rows == 128 ? 64 : 128; }
+SLUICE_HOST_DEVICE constexpr int stage_tokens(const AttentionConfig& c) { return kv_row_bytes(c) > 256 || row_groups(c) == 8 ? 64 : 128; }
 SLUICE_HOST_DEVICE constexpr int stage_bytes(const AttentionConfig& c) { return stage_tokens(c) * kv_row_bytes(c); }
 
-// Blocks of a warp that are on their way from shared memory together, as far as its registers go. A stage is filled up with zeros to whole ones.
+// Blocks of a warp that are on their way from shared memory together, as far as its registers go. A stage is filled up with zeros to whole
+// ones.
 SLUICE_HOST_DEVICE constexpr int blocks_of_warp(const AttentionConfig& c) { return stage_tokens(c) / token_slices(c) / kBlockTokens; }
 SLUICE_HOST_DEVICE constexpr int blocks_at_once(const AttentionConfig& c) { return tiles_of_warp(c) == 1 && blocks_of_warp(c) > 1 ? 2 : 1; }
 
@@ -81,9 +87,7 @@ SLUICE_HOST_DEVICE constexpr int q_slot_bytes(const AttentionConfig& c) { return
 SLUICE_HOST_DEVICE constexpr int q_slots(const AttentionConfig& c) { return c.rows <= 32 ? 2 : 1; }
 
 // Where the warps' sums meet: so many columns at once. Rows are 32 bytes longer.
-SLUICE_HOST_DEVICE constexpr int meeting_columns(const AttentionConfig& c) {
-  return row_groups(c) == 1 && c.head_size >= 128 ? 128 : 64;
-}
+SLUICE_HOST_DEVICE constexpr int meeting_columns(const AttentionConfig& c) { return row_groups(c) == 1 && c.head_size >= 128 ? 128 : 64; }
 SLUICE_HOST_DEVICE constexpr int meeting_pitch_bytes(const AttentionConfig& c) { return meeting_columns(c) * 4 + 32; }
 
 // What a stage of keys says of itself.
@@ -98,8 +102,7 @@ struct AttentionStageHeader {
 inline constexpr int kStageBegins = 1, kStageEnds = 2, kStageEmpty = 4, kNoMoreStages = 8;  // flags
 
 inline constexpr int kMostStages = 48;
-inline constexpr int kItemSlots = 2, kItemBytes = 32;    // chunks that are drawn ahead
-inline constexpr int kEndedSlots = 4, kEndedBytes = 32;  // chunks that end, and wait for those who bring them together
+inline constexpr int kItemSlots = 2, kItemBytes = 32;  // chunks that are drawn ahead
 
 // Statistics of the chunks that are brought together come in whole batches.
 SLUICE_HOST_DEVICE constexpr int padded_merge_chunks(int most_chunks) { return (most_chunks + 15) / 16 * 16; }
@@ -112,8 +115,8 @@ struct AttentionLayout {
   int merging_offset;     // [row][maximum, sum][chunk], of those that are brought together
   int header_offset;
   int item_offset;
-  int ended_offset;
-  int barrier_offset;  // full and empty of the stages, then of Q, of items, of ended chunks
+  int last_offset;     // a word: whether this CTA's chunk was the last of its sequence and head
+  int barrier_offset;  // full and empty of the stages, then of Q, then of items
   int bytes;
 };
 SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionConfig& c, int rows, int stages, int most_chunks) {
@@ -124,9 +127,9 @@ SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionCon
   l.merging_offset = l.statistics_offset + token_slices(c) * ((rows + 1) / 2 * 2) * 8;
   l.header_offset = l.merging_offset + rows * padded_merge_chunks(most_chunks) * 8;
   l.item_offset = l.header_offset + stages * static_cast<int>(sizeof(AttentionStageHeader));
-  l.ended_offset = l.item_offset + kItemSlots * kItemBytes;
-  l.barrier_offset = l.ended_offset + kEndedSlots * kEndedBytes;
-  l.bytes = l.barrier_offset + (2 * stages + 2 * q_slots(c) + 2 * kItemSlots + 2 * kEndedSlots) * 8;
+  l.last_offset = l.item_offset + kItemSlots * kItemBytes;
+  l.barrier_offset = l.last_offset + 16;
+  l.bytes = l.barrier_offset + (2 * stages + 2 * q_slots(c) + 2 * kItemSlots) * 8;
   return l;
 }
 

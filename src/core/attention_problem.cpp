@@ -19,15 +19,20 @@ Error unsupported(std::string message) { return {ErrorCode::unsupported, std::mo
 std::string text(std::int64_t value) { return std::to_string(value); }
 
 Status check_heads(const AttentionProblem& p) {
-  if (p.heads_kv < 1 || p.heads_q < 1) return invalid("heads_q = " + text(p.heads_q) + ", heads_kv = " + text(p.heads_kv) + "; pass 1 or more");
+  if (p.heads_kv < 1 || p.heads_q < 1)
+    return invalid("heads_q = " + text(p.heads_q) + ", heads_kv = " + text(p.heads_kv) + "; pass 1 or more");
   if (p.heads_q % p.heads_kv != 0)
     return invalid("heads_q = " + text(p.heads_q) + " is no multiple of heads_kv = " + text(p.heads_kv) +
                    "; each key head serves as many query heads");
   if (p.heads_q / p.heads_kv > kMostHeadsOfGroup)
-    return unsupported("heads_q / heads_kv = " + text(p.heads_q / p.heads_kv) + " is over 16; repeat key heads, or split query heads in two calls");
+    return unsupported("heads_q / heads_kv = " + text(p.heads_q / p.heads_kv) +
+                       " is over 16; repeat key heads, or split query heads in two calls");
   if (p.heads_q > 4096) return Error{ErrorCode::too_large, "heads_q = " + text(p.heads_q) + " is over 4096; split the heads"};
   if (p.head_size != 64 && p.head_size != 128 && p.head_size != 256)
     return unsupported("head_size = " + text(p.head_size) + "; there are kernels for 64, 128 and 256: pad with zeros, and pass scale");
+  if (attention_rows(p) > most_rows(static_cast<int>(p.head_size)))
+    return unsupported("query_len = " + text(p.query_len) + " with " + text(p.heads_q / p.heads_kv) + " heads of " + text(p.head_size) +
+                       " over one is more than the 64 rows that a kernel of that size has; split the query heads in two calls");
   return Nothing{};
 }
 
@@ -35,7 +40,8 @@ Status check_extents(const AttentionProblem& p) {
   if (p.batch < 0) return invalid("batch = " + text(p.batch) + " is negative; pass 0 or more");
   if (p.batch > kMostSequences) return Error{ErrorCode::too_large, "batch = " + text(p.batch) + " is over 2^20; split it"};
   if (p.query_len < 1 || p.query_len > kMostQueryTokens)
-    return unsupported("query_len = " + text(p.query_len) + " is not in [1, 8]; this is decoding: take a prefill kernel for more new tokens");
+    return unsupported("query_len = " + text(p.query_len) +
+                       " is not in [1, 8]; this is decoding: take a prefill kernel for more new tokens");
   if (p.max_kv_len < 0) return invalid("max_kv_len = " + text(p.max_kv_len) + " is negative; pass the greatest length");
   if (p.max_kv_len > kMostTokens) return Error{ErrorCode::too_large, "max_kv_len = " + text(p.max_kv_len) + " is over 2^30"};
   if (p.window < 0 || p.window > kMostTokens) return invalid("window = " + text(p.window) + " is not in [0, 2^30]; 0 is none");
@@ -48,8 +54,12 @@ Status check_types(const AttentionProblem& p) {
   if (p.kv_type != p.type && p.kv_type != DataType::e4m3)
     return unsupported(std::string("kv_type = ") + to_string(p.kv_type) + " with " + to_string(p.type) +
                        " queries; keys and values have their type, or e4m3");
-  if (!std::isfinite(p.scale) || p.scale < 0) return invalid("scale = " + std::to_string(p.scale) + "; pass a positive one, or 0 for 1 / sqrt(head_size)");
-  if (!std::isfinite(p.soft_cap) || p.soft_cap < 0) return invalid("soft_cap = " + std::to_string(p.soft_cap) + "; pass a positive one, or 0 for none");
+  if (p.kv_type == DataType::e4m3 && p.head_size == 64)
+    return unsupported("kv_type = e4m3 with head_size = 64; there are kernels for 128 and 256: pad with zeros, or keep 16 bits");
+  if (!std::isfinite(p.scale) || p.scale < 0)
+    return invalid("scale = " + std::to_string(p.scale) + "; pass a positive one, or 0 for 1 / sqrt(head_size)");
+  if (!std::isfinite(p.soft_cap) || p.soft_cap < 0)
+    return invalid("soft_cap = " + std::to_string(p.soft_cap) + "; pass a positive one, or 0 for none");
   return Nothing{};
 }
 
@@ -67,9 +77,11 @@ std::int64_t block_tokens(const AttentionProblem& p) { return p.page_size == 0 ?
 Status check_stride(const AttentionProblem& p) {
   const std::int64_t head_elems = block_tokens(p) * p.head_size, least = head_elems * p.heads_kv;
   if (p.kv_stride < least)
-    return invalid("kv_stride = " + text(p.kv_stride) + " is less than the " + text(least) + " elements of a sequence or page; pass 0 for packed");
+    return invalid("kv_stride = " + text(p.kv_stride) + " is less than the " + text(least) +
+                   " elements of a sequence or page; pass 0 for packed");
   if (p.kv_layout == KvLayout::heads_first && head_elems > 0 && p.kv_stride % head_elems != 0)
-    return unsupported("kv_stride = " + text(p.kv_stride) + " with heads first is no multiple of a head's " + text(head_elems) + " elements; pad");
+    return unsupported("kv_stride = " + text(p.kv_stride) + " with heads first is no multiple of a head's " + text(head_elems) +
+                       " elements; pad");
   const int bytes = size_bytes(p.kv_type);
   if (p.kv_stride * bytes % 16 != 0)
     return Error{ErrorCode::misaligned, "kv_stride = " + text(p.kv_stride) + " is no multiple of 16 bytes; pad to " +
@@ -77,7 +89,8 @@ Status check_stride(const AttentionProblem& p) {
   const std::int64_t blocks = p.page_size == 0 ? p.batch : p.pages;
   const std::int64_t steps = p.kv_layout == KvLayout::heads_first && head_elems > 0 ? p.kv_stride / head_elems : 1;
   if ((blocks + 1) * steps > (std::int64_t{1} << 31) - 1)
-    return Error{ErrorCode::too_large, text(blocks) + " sequences or pages times " + text(steps) + " heads are over 2^31; put tokens first"};
+    return Error{ErrorCode::too_large,
+                 text(blocks) + " sequences or pages times " + text(steps) + " heads are over 2^31; put tokens first"};
   return Nothing{};
 }
 
@@ -102,7 +115,7 @@ Result<AttentionProblem> validate(const AttentionProblem& problem) {
   AttentionProblem p = problem;
   // Enumerators come through the C ABI as plain numbers.
   if (p.kv_layout > KvLayout::heads_first) return invalid("kv_layout is none of the enumeration's values; see attention.hpp");
-  for (const auto check : {check_heads, check_extents, check_types, check_pages})
+  for (const auto check : {check_extents, check_heads, check_types, check_pages})
     if (Status s = check(p); !s) return s.error();
   if (p.kv_stride == 0) p.kv_stride = block_tokens(p) * p.head_size * p.heads_kv;
   if (Status s = check_stride(p); !s) return s.error();
@@ -111,8 +124,8 @@ Result<AttentionProblem> validate(const AttentionProblem& problem) {
 }
 
 std::string describe(const AttentionProblem& p) {
-  std::string line = text(p.batch) + (p.batch == 1 ? " sequence" : " sequences") + " of up to " + text(p.max_kv_len) + ", " + text(p.heads_q) +
-                     " heads of " + text(p.head_size) + " over " + text(p.heads_kv) + ", " + to_string(p.type);
+  std::string line = text(p.batch) + (p.batch == 1 ? " sequence" : " sequences") + " of up to " + text(p.max_kv_len) + ", " +
+                     text(p.heads_q) + " heads of " + text(p.head_size) + " over " + text(p.heads_kv) + ", " + to_string(p.type);
   if (p.kv_type != p.type) line += std::string(", keys and values of ") + to_string(p.kv_type);
   if (p.query_len != 1) line += ", " + text(p.query_len) + " new tokens";
   if (p.kv_layout == KvLayout::heads_first) line += ", heads first";
@@ -150,7 +163,8 @@ Status check_arguments(const AttentionProblem& p, const AttentionArguments& a) {
     if (Status s = check_pointer("block_table", a.block_table, 4, "the pages of each sequence"); !s) return s;
     const std::int64_t needed = (p.max_kv_len + p.page_size - 1) / p.page_size;
     if (a.block_table_stride < needed)
-      return invalid("block_table_stride = " + text(a.block_table_stride) + " is less than the " + text(needed) + " pages of max_kv_len tokens");
+      return invalid("block_table_stride = " + text(a.block_table_stride) + " is less than the " + text(needed) +
+                     " pages of max_kv_len tokens");
   }
   if (p.kv_type == DataType::e4m3) {
     if (Status s = check_pointer("k_scales", a.k_scales, 4, "a factor of K for each head"); !s) return s;

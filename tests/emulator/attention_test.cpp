@@ -45,8 +45,8 @@ TEST(AttentionOnEmulator, ChunksMeetWhateverTheOrder) {
     AttentionOperands got = make_operands(each, 5);
     AttentionPlan plan = small_plan(got.problem);
     plan.ctas = 3;
-    const Status status = attention_on_emulator(plan, got.arguments(),
-                                                {.seed = static_cast<std::uint64_t>(resident) + 1, .resident_clusters = resident});
+    const Status status =
+        attention_on_emulator(plan, got.arguments(), {.seed = static_cast<std::uint64_t>(resident) + 1, .resident_clusters = resident});
     ASSERT_TRUE(status.ok()) << status.error().message;
     ASSERT_EQ(differences(got, expected), "");
     if (first.empty()) first = got.o;

@@ -1,5 +1,5 @@
-// Cases of attention, for the emulator and the GPU: caches that are NaN wherever no token may be seen, pages in disorder, results that begin as
-// NaN, and what the CPU makes of them.
+// Cases of attention, for the emulator and the GPU: caches that are NaN wherever no token may be seen, pages in disorder, results that
+// begin as NaN, and what the CPU makes of them.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ struct AttentionOperands {
 };
 AttentionOperands make_operands(const AttentionCase& c, std::uint64_t seed);
 
-// Empty: every element lies within what rounding explains. An element may be wrong by the rounding of the result, and by that of the weights
-// (of unit roundoff u each, sum |w v| <= greatest |v|); the logarithm by the rounding of its score.
+// Empty: every element lies within what rounding explains. An element may be wrong by the rounding of both results, and by that of the
+// weights (of unit roundoff u each, sum |w v| <= greatest |v|); the logarithm by the rounding of its score.
 std::string differences(const AttentionOperands& got, const AttentionOperands& expected);
 
 }  // namespace sluice::gpu_tests

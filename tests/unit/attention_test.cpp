@@ -29,9 +29,20 @@ TEST(AttentionProblem, RefusalsSayWhatIsWrong) {
   expect_refused(changed([](auto& p) { p.heads_q = 7; }), invalid_argument, {"heads_q = 7 is no multiple of heads_kv = 2"});
   expect_refused(changed([](auto& p) { p.heads_q = 34; }), unsupported, {"heads_q / heads_kv = 17 is over 16"});
   expect_refused(changed([](auto& p) { p.head_size = 96; }), unsupported, {"head_size = 96", "64, 128 and 256", "pad"});
+  expect_refused(changed([](auto& p) {
+                   p.head_size = 256;
+                   p.heads_q = 32;
+                   p.query_len = 5;
+                 }),
+                 unsupported, {"more than the 64 rows", "split the query heads"});
   expect_refused(changed([](auto& p) { p.max_kv_len = -5; }), invalid_argument, {"max_kv_len = -5"});
   expect_refused(changed([](auto& p) { p.type = DataType::fp32; }), unsupported, {"type = fp32"});
   expect_refused(changed([](auto& p) { p.kv_type = DataType::fp16; }), unsupported, {"kv_type = fp16 with bf16 queries"});
+  expect_refused(changed([](auto& p) {
+                   p.kv_type = DataType::e4m3;
+                   p.head_size = 64;
+                 }),
+                 unsupported, {"e4m3 with head_size = 64", "pad"});
   expect_refused(changed([](auto& p) { p.scale = -1; }), invalid_argument, {"scale = -1"});
   expect_refused(changed([](auto& p) { p.soft_cap = std::nan(""); }), invalid_argument, {"soft_cap = "});
   expect_refused(changed([](auto& p) { p.window = -1; }), invalid_argument, {"window = -1"});
@@ -47,7 +58,8 @@ TEST(AttentionProblem, ArgumentsAreChecked) {
   alignas(16) std::uint16_t memory[4096] = {};
   std::int32_t table[2] = {0, 1};
   float lse[1];
-  const AttentionArguments good{.q = memory, .k = memory, .v = memory, .o = memory, .lse = lse, .block_table = table, .block_table_stride = 2};
+  const AttentionArguments good{
+      .q = memory, .k = memory, .v = memory, .o = memory, .lse = lse, .block_table = table, .block_table_stride = 2};
   const auto changed = [&](auto change) {
     AttentionArguments a = good;
     change(a);
@@ -58,7 +70,8 @@ TEST(AttentionProblem, ArgumentsAreChecked) {
   expect_refused(changed([&](auto& a) { a.k = memory + 1; }), ErrorCode::misaligned, {"k lies 2 bytes behind a multiple of 16"});
   expect_refused(changed([](auto& a) { a.lse = nullptr; }), ErrorCode::invalid_argument, {"lse is null", "clear AttentionProblem::lse"});
   expect_refused(changed([](auto& a) { a.block_table = nullptr; }), ErrorCode::invalid_argument, {"block_table is null"});
-  expect_refused(changed([](auto& a) { a.block_table_stride = 1; }), ErrorCode::invalid_argument, {"block_table_stride = 1 is less than the 2 pages"});
+  expect_refused(changed([](auto& a) { a.block_table_stride = 1; }), ErrorCode::invalid_argument,
+                 {"block_table_stride = 1 is less than the 2 pages"});
 }
 
 // Keys of zeros weigh all values alike; the mask says which.
@@ -81,7 +94,11 @@ TEST(AttentionReference, MeansOfWhatIsSeen) {
   EXPECT_NEAR(lse[1], std::log(10.0), 1e-6);
   EXPECT_EQ(means([](auto& p) { p.causal = false; }), (std::pair{4.5f, 4.5f}));
   EXPECT_EQ(means([](auto& p) { p.window = 3; }), (std::pair{7.0f, 8.0f}));
-  EXPECT_EQ(means([](auto& p) { p.window = 3; p.causal = false; }), (std::pair{7.5f, 8.0f}));
+  EXPECT_EQ(means([](auto& p) {
+              p.window = 3;
+              p.causal = false;
+            }),
+            (std::pair{7.5f, 8.0f}));
   const std::int32_t one[] = {1};
   AttentionArguments shorter = arguments;
   shorter.lengths = one;

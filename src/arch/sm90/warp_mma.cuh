@@ -8,8 +8,8 @@
 
 namespace sluice::arch {
 
-// ldmatrix: four 8x8 matrices of 16-bit elements, each transposed on its way or not; lanes 8i..8i+7 give the addresses of the rows of matrix
-// i. Lane 4r+j receives elements 2j and 2j+1 of row r; transposed, of column r.
+// ldmatrix: four 8x8 matrices of 16-bit elements, each transposed on its way or not; lanes 8i..8i+7 give the addresses of the rows of
+// matrix i. Lane 4r+j receives elements 2j and 2j+1 of row r; transposed, of column r.
 template <bool transposed>
 SLUICE_DEVICE void load_matrices(SharedAddress row, std::uint32_t (&m)[4]) {
   if constexpr (transposed)
@@ -81,8 +81,8 @@ SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[2])
   asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "r"(address) : "memory");
 }
 
-// Words that are there when they have another pattern than this one, a NaN that arithmetic does not make. Who stores them needs no fence and
-// no flag, who waits for them asks for nothing else.
+// Words that are there when they have another pattern than this one, a NaN that arithmetic does not make. Who stores them needs no fence
+// and no flag, who waits for them asks for nothing else.
 inline constexpr std::uint32_t kNothingThere = 0xffffffff;
 
 SLUICE_DEVICE void store_published(Floats4* to, const Floats4& x) {

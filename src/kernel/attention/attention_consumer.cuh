@@ -1,5 +1,5 @@
-// A consumer: a warp with 8 or 16 rows of the queries and its part of each stage's tokens, its own maxima and sums. The warps do not wait for
-// each other until the chunk ends. Of each tile of eight rows a lane has two, 2 (lane % 4) and the next, as have seven others.
+// A consumer: a warp with 8 or 16 rows of the queries and its part of each stage's tokens, its own maxima and sums. The warps do not wait
+// for each other until the chunk ends. Of each tile of eight rows a lane has two, 2 (lane % 4) and the next, as have seven others.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -7,6 +7,7 @@
 #include "kernel/attention/attention_fragments.cuh"
 #include "kernel/attention/attention_params.hpp"
 #include "kernel/attention/attention_ring.cuh"
+#include "kernel/attention/partial_merge.cuh"
 #include "kernel/attention/partial_results.cuh"
 
 namespace sluice {
@@ -19,24 +20,26 @@ class AttentionConsumer {
   SLUICE_DEVICE AttentionConsumer(const AttentionParams& params, std::byte* shared, int warp)
       : params_(params), ring_(params, shared), fragments_(), warp_(warp) {
     for (int t = 0; t < kTiles; ++t)
-      for (int e = 0; e < 2; ++e) token_[t][e] = (warp % row_groups(config) * kTiles * kTileRows + t * kTileRows + arch::lane() % 4 * 2 + e) / params.group;
+      for (int e = 0; e < 2; ++e)
+        token_[t][e] = (warp % row_groups(config) * kTiles * kTileRows + t * kTileRows + arch::lane() % 4 * 2 + e) / params.group;
   }
 
   SLUICE_DEVICE void run() {
     AttentionStageHeader header;
     while (read_header(header)) {
       const AttentionPart part{.sequence = header.sequence, .head = header.head, .chunk = header.chunk, .chunks = header.chunks};
+      PartialMerge<config> merge(params_, ring_, part, warp_);
       begin(header.head);
       for (;;) {
         const bool ends = (header.flags & kStageEnds) != 0;
-        if (ends && part.chunks > 1) announce(part);
+        if (ends) merge.announce();
         multiply_stage(header);
         if (ends) break;
         read_header(header);
       }
       finish(part);
+      merge.finish();
     }
-    announce({.sequence = -1, .head = 0, .chunk = 0, .chunks = 0});
   }
 
  private:
@@ -48,20 +51,6 @@ class AttentionConsumer {
   SLUICE_DEVICE int slice_offset() const { return warp_ / row_groups(config) * (kSliceTokens * box_row_bytes(config)); }
   SLUICE_DEVICE arch::SharedAddress q_rows() const {
     return ring_.q_slot(q_at_) + warp_ % row_groups(config) * (kTiles * kTileRows * q_pitch_bytes(config));
-  }
-
-  // That a chunk ends, to those who bring chunks together. A stage early, since they must ask in L2 whether it is the last.
-  SLUICE_DEVICE void announce(const AttentionPart& part) {
-    if (warp_ != 0) return;
-    if (arch::lane() == 0) {
-      arch::barrier_wait(ring_.ended_empty(ended_at_), ended_at_.parity ^ 1);
-      const std::uint32_t words[4] = {static_cast<std::uint32_t>(part.sequence), static_cast<std::uint32_t>(part.head),
-                                      static_cast<std::uint32_t>(part.chunks), 0};
-      arch::store_shared(ring_.ended(ended_at_), words);
-      arch::barrier_arrive(ring_.ended_full(ended_at_));
-    }
-    ended_at_.advance(kEndedSlots);
-    arch::sync_warp();
   }
 
   // False when no stage follows.
@@ -187,14 +176,14 @@ class AttentionConsumer {
     }
     // tanh(x) = 1 - 2 / (e^2x + 1), within 2^-21 of it
     const float factor = params_.cap_exponent * k_scale_, cap = params_.scale_log2;
-    for_each(s, [factor, cap](float& x, int, int, int) {
-      x = cap * (1.0f - 2.0f * arch::reciprocal(arch::power_of_two(x * factor) + 1.0f));
-    });
+    for_each(s,
+             [factor, cap](float& x, int, int, int) { x = cap * (1.0f - 2.0f * arch::reciprocal(arch::power_of_two(x * factor) + 1.0f)); });
   }
 
   SLUICE_DEVICE void mask(Scores& s, int first_token, int length) const {
     for_each(s, [&](float& x, int b, int t, int i) {
-      const int position = length - params_.query_len + token_[t][i % 2], token = first_token + kBlockTokens * b + arch::lane() / 4 + i / 2 * 8;
+      const int position = length - params_.query_len + token_[t][i % 2],
+                token = first_token + kBlockTokens * b + arch::lane() / 4 + i / 2 * 8;
       const int last = params_.causal && position < length ? position : length - 1;
       const int first = params_.window > 0 ? position - params_.window + 1 : 0;
       if (token < first || token > last) x = kMinusInfinity;
@@ -214,7 +203,7 @@ class AttentionConsumer {
   AttentionRing<config> ring_;
   Fragments fragments_;
   int warp_;
-  AttentionPosition at_, q_at_, ended_at_;
+  AttentionPosition at_, q_at_;
   int token_[kTiles][2];  // new tokens that this lane's rows belong to
   typename Fragments::Queries queries_[Fragments::kHeldSteps];
   typename Fragments::Sums o_;

@@ -1,6 +1,6 @@
 // The two products of attention by mma.sync, transposed: S^T = K Q^T and O^T = V^T P^T. Keys, and columns of values, are the 16 rows of an
-// instruction and queries its 8 columns, so that few queries leave little of it idle. Which lane fetches what from a stage, for 16-bit keys and
-// values and for those of e4m3.
+// instruction and queries its 8 columns, so that few queries leave little of it idle. Which lane fetches what from a stage, for 16-bit keys
+// and values and for those of e4m3.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -13,14 +13,14 @@ class AttentionFragments {
  public:
   static constexpr int kTiles = tiles_of_warp(config);
   static constexpr int kSteps = config.head_size / 16;  // of 16 elements of a head
-  static constexpr bool kHoldsQueries = kTiles == 1 || (row_groups(config) == 1 && config.head_size <= 128);
+  static constexpr bool kHoldsQueries = row_groups(config) == 1;
   static constexpr int kHeldSteps = kHoldsQueries ? kSteps : 1;
   static constexpr int kBlocks = blocks_of_warp(config);
   // e4m3 becomes fp16, which holds all of its numbers.
   static constexpr DataType kType = config.fp8 ? DataType::fp16 : config.type;
 
-  using Queries = std::uint32_t[kTiles][2];           // of one step
-  using Scores = float[kBlocks][kTiles][4];           // tokens lane / 4 and 8 more, rows 2 (lane % 4) and the next
+  using Queries = std::uint32_t[kTiles][2];              // of one step
+  using Scores = float[kBlocks][kTiles][4];              // tokens lane / 4 and 8 more, rows 2 (lane % 4) and the next
   using Sums = float[config.head_size / 16][kTiles][4];  // columns as column() says, rows 2 (lane % 4) and the next
 
   // Of the head, that a lane has in element i of the sums of step n.
@@ -144,7 +144,8 @@ class AttentionFragments {
     if constexpr (config.type == DataType::fp16)
       return pair;
     else
-      return arch::pack_fp16(arch::bf16_to_float(static_cast<std::uint16_t>(pair)), arch::bf16_to_float(static_cast<std::uint16_t>(pair >> 16)));
+      return arch::pack_fp16(arch::bf16_to_float(static_cast<std::uint16_t>(pair)),
+                             arch::bf16_to_float(static_cast<std::uint16_t>(pair >> 16)));
   }
 
   static SLUICE_DEVICE void multiply_key_packets(const std::uint32_t (&k)[4], const Queries* q, float (&s)[kTiles][4]) {
@@ -162,7 +163,8 @@ class AttentionFragments {
     }
   }
 
-  // Of e4m3, transposing moves pairs of neighbouring columns: the even ones of a packet's 16 are the upper eight rows, the odd ones the lower.
+  // Of e4m3, transposing moves pairs of neighbouring columns: the even ones of a packet's 16 are the upper eight rows, the odd ones the
+  // lower.
   static SLUICE_DEVICE void multiply_value_packets(const std::uint32_t (&v)[4], const std::uint32_t (&weights)[kTiles][2],
                                                    float (*o)[kTiles][4]) {
     if constexpr (config.fp8) {

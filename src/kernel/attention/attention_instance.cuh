@@ -33,5 +33,8 @@
   SLUICE_ATTENTION_ENTRY(type, fp8, size, 16)     \
   SLUICE_ATTENTION_ENTRY(type, fp8, size, 32)     \
   SLUICE_ATTENTION_ENTRY(type, fp8, size, 64)     \
-  SLUICE_ATTENTION_ENTRY(type, fp8, size, 128)
+  SLUICE_ATTENTION_128_ROWS_##size(type, fp8)
+#define SLUICE_ATTENTION_128_ROWS_64(type, fp8) SLUICE_ATTENTION_ENTRY(type, fp8, 64, 128)
+#define SLUICE_ATTENTION_128_ROWS_128(type, fp8) SLUICE_ATTENTION_ENTRY(type, fp8, 128, 128)
+#define SLUICE_ATTENTION_128_ROWS_256(type, fp8)
 // clang-format on

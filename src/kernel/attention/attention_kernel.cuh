@@ -1,6 +1,6 @@
-// The attention kernel: CTAs draw chunks of sequences. In each, one warp draws and fetches queries, one fetches keys and values through a ring, some
-// multiply, each with a maximum and sums of its own, which meet when the chunk ends (partial_results.cuh), and some bring together the
-// results of several chunks (partial_merge.cuh).
+// The attention kernel: CTAs draw chunks of sequences. In each CTA one warp draws, and fetches queries, one fetches keys and values through
+// a ring, and the others multiply, each with a maximum and sums of its own, which meet when the chunk ends (partial_results.cuh). Who ends
+// the last chunk of a sequence and head brings the chunks' results together (partial_merge.cuh).
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -9,7 +9,6 @@
 #include "kernel/attention/attention_params.hpp"
 #include "kernel/attention/attention_ring.cuh"
 #include "kernel/attention/kv_producer.cuh"
-#include "kernel/attention/partial_merge.cuh"
 
 namespace sluice {
 
@@ -51,9 +50,6 @@ SLUICE_DEVICE void run_attention_kernel(const AttentionParams& params) {
   } else if (warp == kDispatcher + 1) {
     arch::note_role("producer");
     KvProducer<config>(params, shared).run();
-  } else {
-    arch::note_role("merger");
-    PartialMerge<config>(params, shared, warp - kDispatcher - 2).run();
   }
 }
 

@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// K or V: the same tensor in boxes of many rows, of eight and of one. inner: within a row; outer: tokens of a sequence or page; batch: sequences
-// or pages, with heads_first times heads.
+// K or V: the same tensor in boxes of many rows, of eight and of one. inner: within a row; outer: tokens of a sequence or page; batch:
+// sequences or pages, with heads_first times heads.
 struct AttentionTensor {
   arch::TensorMap many, eight, one;
 };
@@ -17,9 +17,9 @@ struct AttentionParams {
   AttentionTensor k, v;
   const void* q;
   void* o;
-  float* lse;                      // null: not wanted
-  const std::int32_t* lengths;     // null: all are max_kv_len
-  const std::int32_t* block_table; // null: no pages
+  float* lse;                       // null: not wanted
+  const std::int32_t* lengths;      // null: all are max_kv_len
+  const std::int32_t* block_table;  // null: no pages
   const float* k_scales;
   const float* v_scales;
   std::uint32_t* fault;  // null: nobody asks

@@ -43,22 +43,14 @@ class AttentionRing {
       make(item_barriers() + i, 1, "item full", i);
       make(item_barriers() + kItemSlots + i, 1, "item empty", i);
     }
-    for (int i = 0; i < kEndedSlots; ++i) {
-      make(ended_barriers() + i, 1, "ended full", i);
-      make(ended_barriers() + kEndedSlots + i, kMergingWarps, "ended empty", i);
-    }
   }
 
   SLUICE_DEVICE arch::Barrier* full(const AttentionPosition& at) const { return &barriers()[at.stage]; }
   SLUICE_DEVICE arch::Barrier* empty(const AttentionPosition& at) const { return &barriers()[stages_ + at.stage]; }
   SLUICE_DEVICE arch::Barrier* q_full(const AttentionPosition& at) const { return &barriers()[2 * stages_ + at.stage]; }
-  SLUICE_DEVICE arch::Barrier* q_empty(const AttentionPosition& at) const {
-    return &barriers()[2 * stages_ + q_slots(config) + at.stage];
-  }
+  SLUICE_DEVICE arch::Barrier* q_empty(const AttentionPosition& at) const { return &barriers()[2 * stages_ + q_slots(config) + at.stage]; }
   SLUICE_DEVICE arch::Barrier* item_full(const AttentionPosition& at) const { return item_barriers() + at.stage; }
   SLUICE_DEVICE arch::Barrier* item_empty(const AttentionPosition& at) const { return item_barriers() + kItemSlots + at.stage; }
-  SLUICE_DEVICE arch::Barrier* ended_full(const AttentionPosition& at) const { return ended_barriers() + at.stage; }
-  SLUICE_DEVICE arch::Barrier* ended_empty(const AttentionPosition& at) const { return ended_barriers() + kEndedSlots + at.stage; }
   SLUICE_DEVICE void wait_empty(const AttentionPosition& at) const { arch::barrier_wait(empty(at), at.parity ^ 1); }
   SLUICE_DEVICE void wait_full(const AttentionPosition& at) const { arch::barrier_wait(full(at), at.parity); }
 
@@ -72,9 +64,7 @@ class AttentionRing {
     return base() + layout_.header_offset + at.stage * static_cast<int>(sizeof(AttentionStageHeader));
   }
   SLUICE_DEVICE arch::SharedAddress meeting() const { return base() + layout_.meeting_offset; }
-  SLUICE_DEVICE arch::SharedAddress ended(const AttentionPosition& at) const {
-    return base() + layout_.ended_offset + at.stage * kEndedBytes;
-  }
+  SLUICE_DEVICE arch::SharedAddress last() const { return base() + layout_.last_offset; }
   SLUICE_DEVICE arch::SharedAddress merging() const { return base() + layout_.merging_offset; }
   SLUICE_DEVICE arch::SharedAddress statistics() const { return base() + layout_.statistics_offset; }
 
@@ -99,7 +89,6 @@ class AttentionRing {
 
  private:
   SLUICE_DEVICE arch::Barrier* item_barriers() const { return &barriers()[2 * stages_ + 2 * q_slots(config)]; }
-  SLUICE_DEVICE arch::Barrier* ended_barriers() const { return item_barriers() + 2 * kItemSlots; }
   SLUICE_DEVICE arch::SharedAddress item_slot(const AttentionPosition& at) const {
     return base() + layout_.item_offset + at.stage * kItemBytes;
   }

@@ -176,8 +176,8 @@ class KvProducer {
     arch::sync_warp();
   }
 
-  // The stage's tokens in [from, to). A box may leave a tensor but not a sequence: what ends inside a box comes in boxes of eight and of one,
-  // and boxes from outside the tensor are zeros.
+  // The stage's tokens in [from, to). A box may leave a tensor but not a sequence: what ends inside a box comes in boxes of eight and of
+  // one, and boxes from outside the tensor are zeros.
   SLUICE_DEVICE void fetch_part(const AttentionTensor& tensor, int page, int token) {
     const int groups = fetched_tokens(token) / kGroupTokens;
     for (int group = 0; group < groups; ++group) {

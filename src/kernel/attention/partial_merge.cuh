@@ -1,6 +1,5 @@
-// Bringing together the partial results of a sequence and head: done in the CTA whose chunk is the last to end, always in the order of the
-// chunks, by warps that do nothing else. A load waits behind all that the copy engine has asked for, several microseconds when memory is busy
-// (4 merges of 16 chunks took consumers 15 us each, and everything a quarter longer; H200, 22 November 2026).
+// Bringing together the partial results of a sequence and head: done by the consumers whose chunk is the last to end, always in the order
+// of the chunks.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -14,48 +13,36 @@ namespace sluice {
 template <AttentionConfig config>
 class PartialMerge {
  public:
-  SLUICE_DEVICE PartialMerge(const AttentionParams& params, std::byte* shared, int warp)
-      : params_(params), ring_(params, shared), thread_(warp * 32 + arch::lane()) {}
+  SLUICE_DEVICE PartialMerge(const AttentionParams& params, const AttentionRing<config>& ring, const AttentionPart& part, int warp)
+      : params_(params), ring_(ring), part_(part), thread_(warp * 32 + arch::lane()) {}
 
-  SLUICE_DEVICE void run() {
-    AttentionPart part;
-    while (next(part))
-      if (is_last(part)) merge(part);
+  // That a chunk ends. A stage early: the answer takes a while, and whoever is the last may wait for the others' last stages.
+  SLUICE_DEVICE void announce() {
+    if (thread_ == 0 && part_.chunks > 1) ended_before_ = arch::atomic_add_relaxed(ended(), 1);
   }
 
- private:
-  static constexpr int kThreads = 32 * kMergingWarps, kVectors = config.head_size / 4;  // of four columns
-  // Chunks that a thread asks for at once, each for so many vectors: one answer's time is most of what all takes.
-  static constexpr int kBatch = row_groups(config) == 1 ? 16 : 4, kVectorsAtOnce = row_groups(config) == 1 ? 2 : 1;
-  static constexpr int kMergersMeet = 2;                           // named barrier
-
-  static SLUICE_DEVICE void sync() { arch::named_barrier_sync(kMergersMeet, kThreads); }
-
-  // The next chunk of several that ends here. False: there is none.
-  SLUICE_DEVICE bool next(AttentionPart& part) {
-    arch::barrier_wait(ring_.ended_full(at_), at_.parity);
-    std::uint32_t words[4];
-    arch::load_shared(ring_.ended(at_), words);
-    part = {.sequence = static_cast<int>(words[0]), .head = static_cast<int>(words[1]), .chunk = 0, .chunks = static_cast<int>(words[2])};
-    return part.sequence >= 0;
-  }
-
-  // Whether all others of its sequence and head have ended, or will without waiting for anything but memory.
-  SLUICE_DEVICE bool is_last(const AttentionPart& part) {
+  // By all consumers, when theirs is published.
+  SLUICE_DEVICE void finish() {
+    if (part_.chunks == 1) return;
     if (thread_ == 0) {
-      std::uint32_t* const ended = params_.ended + part.sequence * params_.heads_kv + part.head;
-      const bool last = arch::atomic_add_relaxed(ended, 1) + 1 == static_cast<std::uint32_t>(part.chunks - 1);
-      if (last) arch::store_relaxed(ended, kNobodyCounts);
-      arch::store_shared(ring_.ended(at_) + 16, last ? 1.0f : 0.0f);
+      const bool last = ended_before_ + 1 == static_cast<std::uint32_t>(part_.chunks - 1);
+      if (last) arch::store_relaxed(ended(), kNobodyCounts);
+      arch::store_shared(ring_.last(), last ? 1.0f : 0.0f);
     }
     sync();
     float last[1];
-    arch::load_shared(ring_.ended(at_) + 16, last);
-    arch::sync_warp();
-    if (arch::lane() == 0) arch::barrier_arrive(ring_.ended_empty(at_));
-    at_.advance(kEndedSlots);
-    return last[0] != 0;
+    arch::load_shared(ring_.last(), last);
+    if (last[0] != 0) merge(part_);
   }
+
+ private:
+  static constexpr int kThreads = consumer_threads(config), kVectors = config.head_size / 4;  // of four columns
+  // Chunks that a thread asks for at once, each for so many vectors: one answer's time is most of what all takes.
+  static constexpr int kBatch = row_groups(config) == 1 ? 16 : 8, kVectorsAtOnce = 1;
+  static constexpr int kConsumersMeet = 1;  // named barrier
+
+  static SLUICE_DEVICE void sync() { arch::named_barrier_sync(kConsumersMeet, kThreads); }
+  SLUICE_DEVICE std::uint32_t* ended() const { return params_.ended + part_.sequence * params_.heads_kv + part_.head; }
 
   using Batch = arch::Floats4[kVectorsAtOnce][kBatch];
 
@@ -119,15 +106,14 @@ class PartialMerge {
 
   SLUICE_DEVICE void load(const AttentionPart& part, int first_vector, int first_chunk, Batch& batch) const {
     SLUICE_UNROLL
-    for (int v = 0; v < kVectorsAtOnce; ++v)
+    for (int v = 0; v < kVectorsAtOnce; ++v) SLUICE_UNROLL
+    for (int i = 0; i < kBatch; ++i) {
+      const arch::Floats4 x = is_there(part, first_vector + v * kThreads, first_chunk + i)
+                                  ? arch::load_published(place(part, first_vector + v * kThreads, first_chunk + i))
+                                  : arch::Floats4{};
       SLUICE_UNROLL
-      for (int i = 0; i < kBatch; ++i) {
-        const arch::Floats4 x = is_there(part, first_vector + v * kThreads, first_chunk + i)
-                                    ? arch::load_published(place(part, first_vector + v * kThreads, first_chunk + i))
-                                    : arch::Floats4{};
-        SLUICE_UNROLL
-        for (int e = 0; e < 4; ++e) batch[v][i].values[e] = x.values[e];
-      }
+      for (int e = 0; e < 4; ++e) batch[v][i].values[e] = x.values[e];
+    }
   }
 
   // All of a batch is there when one look finds nothing missing; and its places are left as they were.
@@ -135,18 +121,16 @@ class PartialMerge {
     for (;;) {
       bool complete = true;
       SLUICE_UNROLL
-      for (int v = 0; v < kVectorsAtOnce; ++v)
-        SLUICE_UNROLL
-        for (int i = 0; i < kBatch; ++i) complete = arch::is_published(batch[v][i]) && complete;
+      for (int v = 0; v < kVectorsAtOnce; ++v) SLUICE_UNROLL
+      for (int i = 0; i < kBatch; ++i) complete = arch::is_published(batch[v][i]) && complete;
       if (complete) break;
       load(part, first_vector, first_chunk, batch);
     }
     SLUICE_UNROLL
-    for (int v = 0; v < kVectorsAtOnce; ++v)
-      SLUICE_UNROLL
-      for (int i = 0; i < kBatch; ++i)
-        if (is_there(part, first_vector + v * kThreads, first_chunk + i))
-          arch::unpublish(place(part, first_vector + v * kThreads, first_chunk + i));
+    for (int v = 0; v < kVectorsAtOnce; ++v) SLUICE_UNROLL
+    for (int i = 0; i < kBatch; ++i)
+      if (is_there(part, first_vector + v * kThreads, first_chunk + i))
+        arch::unpublish(place(part, first_vector + v * kThreads, first_chunk + i));
   }
 
   SLUICE_DEVICE RowPart begin(const AttentionPart& part, int vector) const {
@@ -179,9 +163,10 @@ class PartialMerge {
   }
 
   const AttentionParams& params_;
-  AttentionRing<config> ring_;
-  int thread_;  // of those that merge
-  AttentionPosition at_;
+  const AttentionRing<config>& ring_;
+  AttentionPart part_;
+  int thread_;
+  std::uint32_t ended_before_ = 0;  // the first thread's
 };
 
 }  // namespace sluice

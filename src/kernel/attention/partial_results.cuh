@@ -1,5 +1,5 @@
-// What becomes of a chunk's sums: the warps' meet in shared memory; those of several chunks go to the workspace, from where partial_merge.cuh
-// fetches them.
+// What becomes of a chunk's sums: the warps' meet in shared memory; those of several chunks go to the workspace, from where
+// partial_merge.cuh fetches them.
 #pragma once
 
 #include "arch/warp_mma.cuh"

@@ -1,5 +1,5 @@
-// Which chunk of which sequence a ticket stands for. Tickets count through the sequences, in each through its chunks, and in each chunk through
-// the heads, which lie beside each other in memory. Nobody waits for a ticket that is not drawn.
+// Which chunk of which sequence a ticket stands for. Tickets count through the sequences, in each through its chunks, and in each chunk
+// through the heads, which lie beside each other in memory. Nobody waits for a ticket that is not drawn.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -78,7 +78,7 @@ class AttentionWorkList {
   }
 
   const AttentionParams& params_;
-  int next_;  // the first lane's
+  int next_;                    // the first lane's
   int first_ = 0, before_ = 0;  // sequence of the first lane, and items before it
   int length_ = 0, items_ = 0, upto_ = 0, total_ = 0;
 };

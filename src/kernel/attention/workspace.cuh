@@ -1,5 +1,5 @@
-// Partial results in the workspace, and results. Numbers announce themselves: a word of the workspace is there when it has another pattern than
-// kNothingThere. So neither fences nor flags lie between a sum and its use, and a chunk may say that it ends shortly before it does.
+// Partial results in the workspace, and results. Numbers announce themselves: a word of the workspace is there when it has another pattern
+// than kNothingThere. So neither fences nor flags lie between a sum and its use, and a chunk may say that it ends shortly before it does.
 #pragma once
 
 #include "arch/warp_mma.cuh"

@@ -14,8 +14,7 @@
 namespace sluice {
 
 Status prepare_attention_workspace(void* workspace, std::size_t workspace_bytes, Stream stream) {
-  if (workspace == nullptr)
-    return Error{ErrorCode::invalid_argument, "the workspace is null; allocate AttentionPlan::workspace_bytes"};
+  if (workspace == nullptr) return Error{ErrorCode::invalid_argument, "the workspace is null; allocate AttentionPlan::workspace_bytes"};
   return cuda_status(cudaMemsetAsync(workspace, 0xff, workspace_bytes, stream), "preparing the workspace");
 }
 
@@ -36,11 +35,9 @@ Status attention(const AttentionPlan& given, const AttentionArguments& arguments
                              "cannot reserve shared memory");
       !s)
     return s;
-  return enqueue({.kernel = kernel,
-                  .ctas = plan.ctas,
-                  .threads_per_cta = attention_threads(config),
-                  .shared_memory_bytes = plan.shared_memory_bytes},
-                 &*params, stream);
+  return enqueue(
+      {.kernel = kernel, .ctas = plan.ctas, .threads_per_cta = attention_threads(config), .shared_memory_bytes = plan.shared_memory_bytes},
+      &*params, stream);
 }
 
 }  // namespace sluice

@@ -42,18 +42,16 @@ std::vector<emulated::GlobalBuffer> buffers(const AttentionProblem& p, const Att
   // The last sequence or page ends with its heads.
   const std::int64_t tokens = p.page_size == 0 ? p.max_kv_len : p.page_size;
   const std::size_t kv = bytes_of((blocks - 1) * p.kv_stride + tokens * p.heads_kv * p.head_size, size_bytes(p.kv_type));
-  std::vector<emulated::GlobalBuffer> all = {
-      {.name = "q", .data = a.q, .bytes = bytes_of(rows * p.head_size, 2)},
-      {.name = "o", .data = a.o, .bytes = bytes_of(rows * p.head_size, 2), .writable = true},
-      {.name = "workspace", .data = workspace.data(), .bytes = workspace.size(), .writable = true}};
+  std::vector<emulated::GlobalBuffer> all = {{.name = "q", .data = a.q, .bytes = bytes_of(rows * p.head_size, 2)},
+                                             {.name = "o", .data = a.o, .bytes = bytes_of(rows * p.head_size, 2), .writable = true},
+                                             {.name = "workspace", .data = workspace.data(), .bytes = workspace.size(), .writable = true}};
   if (p.max_kv_len > 0) {
     all.push_back({.name = "k", .data = a.k, .bytes = kv});
     all.push_back({.name = "v", .data = a.v, .bytes = kv});
   }
   if (p.lse) all.push_back({.name = "lse", .data = a.lse, .bytes = bytes_of(rows, 4), .writable = true});
   if (a.lengths != nullptr) all.push_back({.name = "lengths", .data = a.lengths, .bytes = bytes_of(p.batch, 4)});
-  if (p.page_size != 0)
-    all.push_back({.name = "block_table", .data = a.block_table, .bytes = bytes_of(p.batch * a.block_table_stride, 4)});
+  if (p.page_size != 0) all.push_back({.name = "block_table", .data = a.block_table, .bytes = bytes_of(p.batch * a.block_table_stride, 4)});
   if (p.kv_type == DataType::e4m3) {
     all.push_back({.name = "k_scales", .data = a.k_scales, .bytes = bytes_of(p.heads_kv, 4)});
     all.push_back({.name = "v_scales", .data = a.v_scales, .bytes = bytes_of(p.heads_kv, 4)});
@@ -84,7 +82,7 @@ Status attention_on_emulator(const AttentionPlan& given, const AttentionArgument
   if (Status s = check_arguments(*valid, arguments); !s) return s;
   if (Status s = check_options(options); !s) return s;
   if (valid->batch == 0) return Nothing{};
-  const Result<AttentionParams> params = bind(plan, arguments, workspace.data(), encode_tensor_map);
+  const Result<AttentionParams> params = sluice::bind(plan, arguments, workspace.data(), encode_tensor_map);
   if (!params) return params.error();
   const AttentionConfig config = attention_config(*valid);
   const emulated::Launch launch{.clusters = plan.ctas,
