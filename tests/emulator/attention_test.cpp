@@ -84,7 +84,8 @@ TEST(AttentionOnEmulator, FaultsAreReported) {
   got.block_table[2] = 1000;
   AttentionOperands expected = got;
   ASSERT_TRUE(attention_on_cpu(expected.problem, expected.arguments()).ok());
-  ASSERT_TRUE(attention_on_emulator(small_plan(got.problem), got.arguments()).ok());
+  const Status status = attention_on_emulator(small_plan(got.problem), got.arguments());
+  ASSERT_TRUE(status.ok()) << status.error().message;
   EXPECT_EQ(got.fault, 2u);
   EXPECT_EQ(differences(got, expected), "");
   got = make_operands(each, 3);

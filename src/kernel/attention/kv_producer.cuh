@@ -29,8 +29,8 @@ class AttentionDispatcher {
 
  private:
   SLUICE_DEVICE void hand_over(const AttentionItem& item) {
-    arch::barrier_wait(ring_.item_empty(at_), at_.parity ^ 1);
     if (arch::lane() == 0) {
+      arch::barrier_wait(ring_.item_empty(at_), at_.parity ^ 1);
       ring_.write_item(at_, item);
       arch::barrier_arrive(ring_.item_full(at_));
     }
@@ -42,6 +42,7 @@ class AttentionDispatcher {
   SLUICE_DEVICE void fetch_queries(const AttentionItem& item) {
     constexpr int kBytes = config.head_size * 2;
     arch::barrier_wait(ring_.q_empty(q_at_), q_at_.parity ^ 1);
+    arch::sync_warp();  // no lane waits still when the barrier goes on
     if (arch::lane() == 0) arch::barrier_arrive_expect_bytes(ring_.q_full(q_at_), params_.rows * kBytes);
     arch::sync_warp();
     const auto* const sequence = static_cast<const std::byte*>(params_.q) +
@@ -66,8 +67,8 @@ class KvProducer {
 
   SLUICE_DEVICE void run() {
     while (take_over()) fetch_chunk();
-    ring_.wait_empty(at_);
     if (arch::lane() == 0) {
+      ring_.wait_empty(at_);
       write_header(kNoMoreStages, 0);
       arch::barrier_arrive(ring_.full(at_));
     }
@@ -98,15 +99,17 @@ class KvProducer {
       const int next_page = page_of(token + kStageTokens);
       if (token + kStageTokens >= to_) flags |= kStageEnds;
       if (token >= to_) flags |= kStageEmpty;
-      ring_.wait_empty(at_);
       if (arch::lane() == 0) {
+        ring_.wait_empty(at_);
         write_header(flags, token);
         announce(token);
       }
       fetch(params_.k, page, token);
       at_.advance(params_.stages);
-      ring_.wait_empty(at_);
-      if (arch::lane() == 0) announce(token);
+      if (arch::lane() == 0) {
+        ring_.wait_empty(at_);
+        announce(token);
+      }
       fetch(params_.v, page, token);
       at_.advance(params_.stages);
       flags = 0;
