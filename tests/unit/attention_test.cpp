@@ -122,7 +122,9 @@ TEST(AttentionSplit, ChunksCoverWhatIsSeen) {
           ASSERT_GE(c.count, 1);
           ASSERT_LE(c.count, most);
           ASSERT_GE(c.first + c.count * c.tokens, length);
-          if (c.count > 1) ASSERT_LT(c.first + (c.count - 1) * c.tokens, length) << "a chunk without tokens";
+          if (c.count > 1) {
+            ASSERT_LT(c.first + (c.count - 1) * c.tokens, length) << "a chunk without tokens";
+          }
         }
 }
 
