@@ -6,6 +6,7 @@
 #include "kernel/gemm_params.cuh"
 #include "kernel/tickets.cuh"
 #include "kernel/work_ring.cuh"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 
@@ -26,25 +27,28 @@ class Dispatcher {
     return params.scheduler.claim == WorkClaim::fixed && params.groups.grouping == Grouping::none;
   }
 
-  // That of the first item with work, `item` or behind it; peers == 0 if there is none.
-  SLUICE_DEVICE WorkTile first_tile(int& item) const {
+  // By the whole warp. The first item with work, `item` or behind it, goes into the ring at once.
+  SLUICE_DEVICE void put_first(int& item) const {
+    const int items = item_count(params_.scheduler);
     WorkTile tile;
     tile.peers = 0;
     SLUICE_NO_UNROLL
-    for (; item < params_.schedule.items.count(); item += units()) {
-      tile = tile_of(item);
-      if (tile.peers > 0) break;
+    for (;; item += units()) {
+      if (item < items) tile = tile_of(item);
+      if (tile.peers > 0 || item >= items) break;
     }
-    return tile;
+    if (arch::lane() == 0) work_.put_first(tile);
   }
 
-  // One thread. Known early: `first` is the tile of `item`, as first_tile() left them.
-  SLUICE_DEVICE void run(int item, const WorkTile& first) const {
+  // One thread. `item`: that of put_first().
+  SLUICE_DEVICE void run(int item) const {
     const bool early = known_early(params_);
-    const int items = params_.schedule.items.count();
+    const int items = item_count(params_.scheduler);
     typename Work::Position at;
-    if (!early) arch::wait_for_predecessor();
-    if (early && first.peers > 0) work_.put(first, at);
+    if (early)
+      at.advance();
+    else
+      arch::wait_for_predecessor();
     SLUICE_NO_UNROLL
     for (;;) {
       item = early ? item + units() : tickets_.next(params_.reduction.counter, items);
@@ -59,7 +63,7 @@ class Dispatcher {
   static constexpr bool kInCluster = cluster_size(config) > 1;
 
   SLUICE_DEVICE WorkTile tile_of(int item) const {
-    WorkTile tile = params_.schedule.item_at(item);
+    WorkTile tile = item_at(params_.scheduler, item);
     tile.row_end = params_.epilogue.m;
     return work_.of_this_cta(tile);
   }

@@ -48,20 +48,18 @@ class GemmKernel {
   SLUICE_DEVICE void run() {
     const int warpgroup = arch::warpgroup_in_cta(), warp = arch::warp_in_cta();
     int item = Dispatcher<config>::unit();
-    WorkTile first;
-    if (warpgroup > 0) {
-      if (warpgroup == 1 && arch::elect_one()) make_ready(warp % kWarpsPerWarpgroup);
-    } else {
-      // While the barriers are being made, by all its warps: what a launch waits for is code, which they fetch together.
-      if (known_early()) first = Dispatcher<config>(params_, work_, tickets_).first_tile(item);
+    if (warp < kDispatcherWarp) {
+      if (arch::elect_one()) make_ready(warp);
       if constexpr (promotes(config))
         if (warp == kScaleWarp) ScaleProducer<config>(params_.mainloop, ring_).fill_with_ones();
+    } else if (warp == kDispatcherWarp && known_early()) {
+      Dispatcher<config>(params_, work_, tickets_).put_first(item);  // while the barriers are being made
     }
     sync_barriers_ready();
     if (params_.early_successor) arch::allow_successor();
     if (warpgroup == 0) {
       if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
-      produce_and_dispatch(warp, item, first);
+      produce_and_dispatch(warp, item);
     } else {
       if constexpr (kSplitsRegisters) arch::raise_register_limit<register_split(config).consumer>();
       consume(warpgroup - 1);
@@ -82,22 +80,21 @@ class GemmKernel {
   static constexpr bool kSplitsRegisters = consumer_warpgroups(config) > 1;
   static constexpr int kFirstTurnBarrier = TileStore<config>::kFirstBarrier + 2;  // pingpong: one named barrier for each consumer
 
-  // The first consumers' warps each make some of the barriers, since each takes some 20 cycles.
+  // The first warps each make some of the barriers, since each takes some 20 cycles.
   SLUICE_DEVICE void make_ready(int warp) const {
     if (warp == 0) {
       ring_.init_full();
     } else if (warp == 1) {
       ring_.init_empty();
-    } else if (warp == 2) {
-      work_.init();
-      if (!known_early()) tickets_.init();
-      Pieces::init(params_, shared_);
-    } else {
       if (config.load == LoadPath::tma) {
         if (!dequantises(config)) arch::prefetch_tensor_map(params_.mainloop.p.map);
         arch::prefetch_tensor_map(params_.mainloop.q.map);
       }
       TileStore<config>::prefetch(params_.epilogue);
+    } else {
+      work_.init(known_early());
+      if (!known_early()) tickets_.init();
+      Pieces::init(params_, shared_);
     }
     arch::fence_barrier_init();
   }
@@ -114,28 +111,27 @@ class GemmKernel {
 
   SLUICE_DEVICE bool known_early() const { return Dispatcher<config>::known_early(params_); }
 
-  SLUICE_DEVICE void produce_and_dispatch(int warp, int item, const WorkTile& first) {
+  SLUICE_DEVICE void produce_and_dispatch(int warp, int item) {
     if (warp == kDispatcherWarp) {
       arch::note_role("dispatcher");
       if constexpr (computes_groups(config))
         if (params_.groups.grouping != Grouping::none) return GroupedDispatcher<config>(params_, work_, tickets_).run();
-      if (arch::elect_one()) Dispatcher<config>(params_, work_, tickets_).run(item, first);
+      if (arch::elect_one()) Dispatcher<config>(params_, work_, tickets_).run(item);
       return;
     }
     if constexpr (config.load == LoadPath::threads) {
-      produce(ThreadProducer<config>(params_.mainloop, ring_), first);
+      produce(ThreadProducer<config>(params_.mainloop, ring_));
     } else if (warp == 0) {
-      if (arch::elect_one()) produce(ProducerOfP(params_.mainloop, ring_), first);
+      if (arch::elect_one()) produce(ProducerOfP(params_.mainloop, ring_));
     } else if (warp == 1) {
-      if (arch::elect_one()) produce(TmaProducer<config, Operand::q>(params_.mainloop, ring_), first);
+      if (arch::elect_one()) produce(TmaProducer<config, Operand::q>(params_.mainloop, ring_));
     } else if constexpr (promotes(config)) {
-      produce(ScaleProducer<config>(params_.mainloop, ring_), first);
+      produce(ScaleProducer<config>(params_.mainloop, ring_));
     }
   }
 
-  // `tile`: the first, if it is known early.
   template <class Producer>
-  SLUICE_DEVICE void produce(const Producer& producer, WorkTile tile) const {
+  SLUICE_DEVICE void produce(const Producer& producer) const {
     // Nothing in global memory that is not constant is touched before this.
     if (!producer.constant()) arch::wait_for_predecessor();
     Trace trace(params_, Producer::kAlone ? Role::producing_thread : Role::producing_warp);
@@ -143,12 +139,15 @@ class GemmKernel {
     typename Work::Position work_at;
     SLUICE_NO_UNROLL
     for (bool first = true;; first = false) {
-      if (!first || !known_early()) tile = work_.read(work_at);
+      const WorkTile tile = work_.read(work_at);
       if (tile.peers == 0) break;
+      if constexpr (Producer::kAlone)
+        work_.release_alone(work_at);
+      else
+        work_.release(work_at);
       trace.begin(tile);
       producer.load(at, tile, first);
       trace.mark(TraceEvent::mainloop_end);
-      work_.template release<Producer::kAlone>(work_at);
     }
   }
 

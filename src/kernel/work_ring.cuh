@@ -22,8 +22,8 @@ class WorkRing {
         full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.work_barrier_offset)),
         empty_(full_ + kWorkSlots) {}
 
-  // By one thread, before a fence and the barrier that lets the roles begin.
-  SLUICE_DEVICE void init() const {
+  // By one thread, before a fence and the barrier that lets the roles begin. `first_is_put`: slot 0 is filled before that barrier, too.
+  SLUICE_DEVICE void init(bool first_is_put) const {
     SLUICE_UNROLL
     for (int i = 0; i < kWorkSlots; ++i) {
       arch::barrier_init(&full_[i], 1);
@@ -31,9 +31,11 @@ class WorkRing {
       arch::note_barrier(&full_[i], "work full", i);
       arch::note_barrier(&empty_[i], "work empty", i);
     }
+    if (first_is_put) arch::barrier_arrive(&full_[0]);
   }
 
   // One thread deals; peers == 0 says that there is no more.
+  SLUICE_DEVICE void put_first(const WorkTile& tile) const { write(tile, slots_); }
   SLUICE_DEVICE void put_end(Position& at) const { put({.peers = 0}, at); }
   SLUICE_DEVICE void put(const WorkTile& tile, Position& at) const {
     arch::barrier_wait(&empty_[at.stage], at.parity ^ 1);
@@ -62,11 +64,14 @@ class WorkRing {
     return std::bit_cast<WorkTile>(packets);
   }
 
-  // Producers and consumers release every tile: whole warps, or a single thread that stands for its warp (`alone`).
-  template <bool alone = false>
+  // Producers and consumers release every tile: whole warps, or a single thread that alone stands for its warp.
   SLUICE_DEVICE void release(Position& at) const {
-    if (!alone) arch::sync_warp();
-    if (alone || arch::lane() == 0) arch::barrier_arrive(&empty_[at.stage]);
+    arch::sync_warp();
+    if (arch::lane() == 0) arch::barrier_arrive(&empty_[at.stage]);
+    at.advance();
+  }
+  SLUICE_DEVICE void release_alone(Position& at) const {
+    arch::barrier_arrive(&empty_[at.stage]);
     at.advance();
   }
 

@@ -10,7 +10,7 @@
 
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
-#include "scheduler/item_lists.hpp"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 

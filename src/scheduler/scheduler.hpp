@@ -9,7 +9,7 @@
 #include "sluice/schedule.hpp"
 
 #include "core/host_device.hpp"
-#include "scheduler/item_lists.hpp"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 
@@ -26,7 +26,7 @@ template <ItemList Items>
 class ItemScheduler {
  public:
   SLUICE_HOST_DEVICE ItemScheduler(const SchedulerParams& params, std::int32_t unit, std::int32_t unit_count)
-      : items_(params), order_(params), next_(unit), stride_(unit_count), end_(items_.count()) {
+      : params_(params), next_(unit), stride_(unit_count), end_(Items::count(params)) {
     pass_over_empty_items();
   }
 
@@ -34,7 +34,7 @@ class ItemScheduler {
 
   SLUICE_HOST_DEVICE bool next(WorkTile& tile) {
     if (done()) return false;
-    tile = order_.place(items_.piece_at(next_));
+    tile = place(params_, Items::piece_at(params_, next_));
     next_ += stride_;
     pass_over_empty_items();
     return true;
@@ -44,11 +44,10 @@ class ItemScheduler {
   // At once, so that done() need not look ahead.
   SLUICE_HOST_DEVICE void pass_over_empty_items() {
     if constexpr (Items::kHasEmptyItems)
-      while (!done() && items_.piece_at(next_).peers == 0) next_ += stride_;
+      while (!done() && Items::piece_at(params_, next_).peers == 0) next_ += stride_;
   }
 
-  Items items_;
-  TileOrder<PlainDivisor> order_;
+  const SchedulerParams& params_;
   std::int32_t next_;
   std::int32_t stride_;
   std::int32_t end_;

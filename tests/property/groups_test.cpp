@@ -16,7 +16,6 @@
 #include "core/kernel_layout.hpp"
 #include "random_plans.hpp"
 #include "scheduler/group_table.hpp"
-#include "scheduler/item_lists.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {

@@ -10,7 +10,6 @@
 #include <rapidcheck/gtest.h>
 
 #include "random_plans.hpp"
-#include "scheduler/item_lists.hpp"
 #include "scheduler/replay.hpp"
 #include "scheduler/scheduler.hpp"
 #include "simulator/coverage.hpp"

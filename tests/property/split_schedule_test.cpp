@@ -15,7 +15,6 @@
 
 #include "core/check_scheduler.hpp"
 #include "random_plans.hpp"
-#include "scheduler/item_lists.hpp"
 #include "scheduler/replay.hpp"
 #include "scheduler/workspace.hpp"
 #include "simulator/coverage.hpp"
@@ -96,8 +95,7 @@ Dealt random_valid(Reductions reductions = Reductions::all) {
 
 std::vector<WorkTile> items_of(const SchedulerParams& p) {
   std::vector<WorkTile> items;
-  const Schedule<PlainDivisor> schedule(p);
-  for (std::int32_t i = 0; i < schedule.items.count(); ++i) items.push_back(schedule.item_at(i));
+  for (std::int32_t i = 0; i < item_count(p); ++i) items.push_back(item_at(p, i));
   return items;
 }
 
@@ -186,15 +184,6 @@ RC_GTEST_PROP(SplitSchedule, PiecesThatMeetInAClusterAreNeighbours, ()) {
     RC_ASSERT(items[i].peer == static_cast<std::int32_t>(rank));
     RC_ASSERT(place(items[i]) == place(items[i - rank]));
   }
-}
-
-// Kernels divide by multiplying.
-RC_GTEST_PROP(SplitSchedule, AKernelsItemsAreTheSame, ()) {
-  const SchedulerParams p = random_valid().params;
-  const Schedule<Reciprocal> of_kernel(p);
-  const std::vector<WorkTile> items = items_of(p);
-  RC_ASSERT(of_kernel.items.count() == static_cast<std::int32_t>(items.size()));
-  for (std::size_t i = 0; i < items.size(); ++i) RC_ASSERT(of_kernel.item_at(static_cast<std::int32_t>(i)) == items[i]);
 }
 
 RC_GTEST_PROP(SplitSchedule, AnItemWaitsForLowerNumbersOnly, ()) {

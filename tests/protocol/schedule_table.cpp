@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/check_scheduler.hpp"
-#include "scheduler/item_lists.hpp"
+#include "scheduler/items.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {

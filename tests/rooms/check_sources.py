@@ -12,9 +12,9 @@ LONGEST_WAY_LINES = 2500
 WAY_STARTS = ("src/launch/cuda/run", "src/kernel/gemm_kernel")
 # Not on the way of a bf16 GEMM in whole tiles: the other machine, what only tiles in pieces and tickets need, the load path of unaligned
 # operands, groups of rows, scales and promotion of FP8, weights of 4 bits, traces, profilers' ranges, the choice of a machine, the arithmetic of C, bias and activations, copies that no GEMM makes, what the
-# planner decided against, how a schedule divides, lists (data, not code).
+# planner decided against, lists (data, not code).
 DETOURS = ("src/arch/emulated/", "src/arch/sm90/clocks", "src/arch/sm90/bulk_copies", "src/arch/sm90/cluster_memory", "src/arch/sm90/flags", "src/scheduler/split_k", "src/scheduler/stream_k",
-           "src/scheduler/workspace", "src/scheduler/divisor", "src/kernel/reduction/", "src/kernel/tickets", "src/kernel/epilogue/finish_elements", "src/kernel/mainloop/thread_producer",
+           "src/scheduler/workspace", "src/kernel/reduction/", "src/kernel/tickets", "src/kernel/epilogue/finish_elements", "src/kernel/mainloop/thread_producer",
            "src/kernel/mainloop/promoting_consumer", "src/kernel/mainloop/scale_producer", "src/kernel/mainloop/scaled_pipeline", "src/kernel/epilogue/scale_sums",
            "include/sluice/scaling", "include/sluice/grouping", "src/core/groups", "src/scheduler/groups", "src/kernel/group", "src/kernel/epilogue/clip_rows", "src/kernel/mainloop/short_tile", "src/kernel/mainloop/clip_k", "src/arch/sm90/warp_collectives", "src/kernel/scale_params", "src/launch/bind_scales", "src/launch/bind_groups", "src/launch/check_pieces", "include/sluice/candidate", "include/sluice/kernel_list", "src/core/promotion", "src/core/scale_layout", "src/arch/sm90/word_copies", "src/arch/sm90/wgmma_fp8", "src/arch/sm90/wgmma_from_registers", "src/arch/sm90/int4", "src/core/dequantisation", "src/core/w4_layout", "src/kernel/mainloop/w4_producer", "src/kernel/w4_params",
            "src/kernel/trace/", "src/launch/cuda/traced", "include/sluice/trace", "include/sluice/backend", "src/core/trace_layout", "src/core/profiler_range",

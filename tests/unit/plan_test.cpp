@@ -13,7 +13,7 @@
 #include "core/kernel_layout.hpp"
 #include "random_plans.hpp"
 #include "refused.hpp"
-#include "scheduler/item_lists.hpp"
+#include "scheduler/items.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {

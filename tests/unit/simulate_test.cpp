@@ -10,7 +10,7 @@
 
 #include "sluice/sluice.hpp"
 
-#include "scheduler/item_lists.hpp"
+#include "scheduler/tile_order.hpp"
 #include "simulator/coverage.hpp"
 #include "simulator/lanes.hpp"
 
