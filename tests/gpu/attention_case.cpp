@@ -1,4 +1,4 @@
-#include "gpu/attention_case.hpp"
+#include "attention_case.hpp"
 
 #include <algorithm>
 #include <cmath>
