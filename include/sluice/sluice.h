@@ -99,6 +99,7 @@ enum sluice_quantize_input { SLUICE_PLAIN = 0, SLUICE_SILU_TIMES = 1 };
 
 /* How weights of 4 bits lie that are to be packed; sluice/w4.hpp says it to the bit. */
 enum sluice_w4_source { SLUICE_W4_PLAIN = 0, SLUICE_W4_GPTQ = 1, SLUICE_W4_AWQ = 2 };
+enum sluice_kv_layout { SLUICE_TOKENS_FIRST = 0, SLUICE_HEADS_FIRST = 1 };
 enum sluice_histogram_sample { SLUICE_SAMPLE_INT32 = 0, SLUICE_SAMPLE_UINT8 = 1, SLUICE_SAMPLE_FLOAT32 = 2 };
 enum sluice_count_type { SLUICE_COUNT_INT32 = 0, SLUICE_COUNT_INT64 = 1 };
 enum sluice_outside_values { SLUICE_OUTSIDE_IGNORED = 0, SLUICE_OUTSIDE_CLAMPED = 1 };
@@ -283,6 +284,46 @@ typedef struct sluice_histogram_arguments {
   void* counts; /* `bins` of them */
 } sluice_histogram_arguments;
 
+/* One to eight new tokens of each sequence look at its cache of keys and values: sluice/attention.hpp and docs/attention.md say what is
+ * computed. Fields are those of the C++ structure. */
+typedef struct sluice_attention_problem {
+  size_t struct_size;
+  int64_t batch;      /* sequences; default 1 */
+  int64_t query_len;  /* new tokens of each, 1 to 8; default 1 */
+  int64_t heads_q;    /* a multiple of heads_kv, up to 16 times it; default 1 */
+  int64_t heads_kv;   /* default 1 */
+  int64_t head_size;  /* 64, 128 or 256; default 128 */
+  int64_t max_kv_len; /* no length is greater */
+  int64_t page_size;  /* 16, 64 or 128 tokens; default 0: no pages */
+  int64_t pages;      /* that K and V have each */
+  int64_t kv_stride;  /* elements from a sequence or page to the next; default 0: they lie close */
+  int64_t window;     /* tokens that each sees; default 0: all */
+  double scale;       /* default 0: 1 / sqrt(head_size) */
+  double soft_cap;    /* default 0: none */
+  int32_t type;       /* of Q and O: SLUICE_BF16 (default) or SLUICE_FP16 */
+  int32_t kv_type;    /* of K and V: the same, or SLUICE_E4M3; default SLUICE_BF16 */
+  int32_t kv_layout;  /* enum sluice_kv_layout, default SLUICE_TOKENS_FIRST */
+  int32_t causal;     /* not 0: no token sees later ones. Default 1 */
+  int32_t lse;        /* not 0: logarithms of sums are written, too. Default 0 */
+  int32_t reserved;   /* 0 */
+} sluice_attention_problem;
+
+/* Device pointers for sluice_attention(), host pointers for the others; q, k, v and o aligned to 16 bytes. */
+typedef struct sluice_attention_arguments {
+  size_t struct_size;
+  const void* q; /* [batch][query_len][heads_q][head_size] */
+  const void* k;
+  const void* v;
+  void* o;                    /* as q */
+  float* lse;                 /* [batch][query_len][heads_q], when the problem has it */
+  const int32_t* lengths;     /* [batch]; NULL: all are max_kv_len */
+  const int32_t* block_table; /* [batch][block_table_stride], with pages */
+  int64_t block_table_stride; /* at least max_kv_len / page_size, rounded up */
+  const float* k_scales;      /* [heads_kv], of e4m3 */
+  const float* v_scales;
+  uint32_t* fault; /* NULL, or becomes 1 at a length that is none, 2 at a page that is none */
+} sluice_attention_arguments;
+
 typedef struct sluice_emulator_options {
   size_t struct_size;
   uint64_t seed;      /* the same seed, the same interleaving */
@@ -324,6 +365,8 @@ sluice_status sluice_pack_w4_problem_init(sluice_pack_w4_problem* problem, size_
 sluice_status sluice_pack_w4_arguments_init(sluice_pack_w4_arguments* arguments, size_t struct_size);
 sluice_status sluice_histogram_problem_init(sluice_histogram_problem* problem, size_t struct_size);
 sluice_status sluice_histogram_arguments_init(sluice_histogram_arguments* arguments, size_t struct_size);
+sluice_status sluice_attention_problem_init(sluice_attention_problem* problem, size_t struct_size);
+sluice_status sluice_attention_arguments_init(sluice_attention_arguments* arguments, size_t struct_size);
 
 /* ---- Devices ---- `device` must have been initialised; its fields are filled in. */
 
@@ -450,6 +493,23 @@ sluice_status sluice_histogram_on_cpu(const sluice_histogram_problem* problem, c
 /* The same by the kernels on an emulated GPU. `options` may be NULL. Errors: also UNSUPPORTED (a build without the emulator), EMULATION. */
 sluice_status sluice_histogram_on_emulator(const sluice_histogram_problem* problem, const sluice_histogram_arguments* host_arguments,
                                            const sluice_emulator_options* options);
+
+/* ---- Decode attention ---- `device`: that it runs on, as sluice_device_current() fills it in. */
+
+/* What sluice_attention() needs, aligned to 256 bytes. Errors: INVALID_ARGUMENT, UNSUPPORTED, TOO_LARGE, MISALIGNED. */
+sluice_status sluice_attention_workspace_bytes(const sluice_attention_problem* problem, const sluice_device* device, size_t* bytes);
+/* Once for each workspace, before its first use: every launch leaves it as it found it. */
+sluice_status sluice_attention_prepare_workspace(void* workspace, size_t workspace_bytes, void* stream);
+/* Enqueues it on `stream` of the current device; lengths and pages are read when it runs, so that a graph may be replayed with others.
+ * Errors: also WORKSPACE_TOO_SMALL, WRONG_DEVICE, CUDA. */
+sluice_status sluice_attention(const sluice_attention_problem* problem, const sluice_device* device,
+                               const sluice_attention_arguments* arguments, void* workspace, size_t workspace_bytes, void* stream);
+/* The same in host memory, in double precision; `threads` of 0 takes all cores. */
+sluice_status sluice_attention_on_cpu(const sluice_attention_problem* problem, const sluice_attention_arguments* host_arguments,
+                                      int32_t threads);
+/* The same by the kernel on an emulated GPU. `options` may be NULL. Errors: also UNSUPPORTED (a build without the emulator), EMULATION. */
+sluice_status sluice_attention_on_emulator(const sluice_attention_problem* problem, const sluice_device* device,
+                                           const sluice_attention_arguments* host_arguments, const sluice_emulator_options* options);
 
 #ifdef __cplusplus
 }

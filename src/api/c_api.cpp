@@ -11,6 +11,7 @@
 
 #include "sluice/sluice.hpp"
 
+#include "api/c_calls.hpp"
 #include "api/c_structs.hpp"
 
 struct sluice_plan {
@@ -20,56 +21,6 @@ struct sluice_plan {
 
 namespace sluice {
 namespace {
-
-constexpr bool same(sluice_status status, ErrorCode code) { return static_cast<int>(status) == static_cast<int>(code); }
-static_assert(same(SLUICE_INVALID_ARGUMENT, ErrorCode::invalid_argument) && same(SLUICE_MISALIGNED, ErrorCode::misaligned) &&
-              same(SLUICE_UNSUPPORTED, ErrorCode::unsupported) && same(SLUICE_TOO_LARGE, ErrorCode::too_large) &&
-              same(SLUICE_WORKSPACE_TOO_SMALL, ErrorCode::workspace_too_small) && same(SLUICE_WRONG_DEVICE, ErrorCode::wrong_device) &&
-              same(SLUICE_NOT_FOUND, ErrorCode::not_found) && same(SLUICE_BAD_FORMAT, ErrorCode::bad_format) &&
-              same(SLUICE_IO, ErrorCode::io) && same(SLUICE_CUDA, ErrorCode::cuda) &&
-              same(SLUICE_OUT_OF_MEMORY, ErrorCode::out_of_memory) && same(SLUICE_INTERNAL, ErrorCode::internal) &&
-              same(SLUICE_EMULATION, ErrorCode::emulation));
-
-// The message of a thread. Keeping it may itself run out of memory, for which there is a message that needs none.
-class LastError {
- public:
-  const char* text() const noexcept { return shown_; }
-  void set(const char* message) noexcept {
-    try {
-      kept_ = message;
-      shown_ = kept_.c_str();
-    } catch (const std::exception&) {
-      shown_ = "host memory ran out";
-    }
-  }
-
- private:
-  std::string kept_;
-  const char* shown_ = "";
-};
-thread_local LastError last_error;
-
-sluice_status fail(ErrorCode code, const char* message) noexcept {
-  last_error.set(message);
-  return static_cast<sluice_status>(code);
-}
-
-// Runs one call of the C++ API. No exception gets past here.
-template <class F>
-sluice_status guarded(F&& call) noexcept {
-  try {
-    const Status status = call();
-    return status ? SLUICE_OK : fail(status.error().code, status.error().message.c_str());
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::out_of_memory, "host memory ran out");
-  } catch (const std::exception& e) {
-    return fail(ErrorCode::internal, e.what());
-  } catch (...) {
-    return fail(ErrorCode::internal, "an unknown exception");
-  }
-}
-
-Error null_pointer(const char* what) { return {ErrorCode::invalid_argument, std::string(what) + " is a null pointer; pass a valid one"}; }
 
 // A string of the caller's own.
 Status hand_out(const std::string& from, char** to) {
@@ -105,14 +56,6 @@ Status give_plan(Result<Plan> made, sluice_plan** out) {
   std::string kernel = made->grid_ctas == 0 ? std::string() : name(made->kernel);
   *out = new sluice_plan{std::move(*made), std::move(kernel)};
   return Nothing{};
-}
-
-template <class C>
-sluice_status init(C* structure, std::size_t struct_size) noexcept {
-  return guarded([&]() -> Status {
-    if (structure == nullptr) return null_pointer(kStructName<C>);
-    return fill_in_defaults(*structure, struct_size);
-  });
 }
 
 // Results of the form "device or error" into the caller's structure.
@@ -211,7 +154,7 @@ const char* sluice_version(void) { return version(); }
 int32_t sluice_built_with_cuda(void) { return built_with_cuda() ? 1 : 0; }
 int32_t sluice_built_with_emulator(void) { return built_with_emulator() ? 1 : 0; }
 const char* sluice_status_name(int32_t status) { return status == SLUICE_OK ? "ok" : to_string(static_cast<ErrorCode>(status)); }
-const char* sluice_last_error(void) { return last_error.text(); }
+const char* sluice_last_error(void) { return last_error(); }
 void sluice_string_free(char* text) { std::free(text); }
 
 size_t sluice_kernel_count(void) {

@@ -17,7 +17,8 @@ static_assert(sizeof(void*) != 8 ||
                sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 72 && sizeof(sluice_emulator_options) == 32 &&
                sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40 && sizeof(sluice_pack_w4_problem) == 48 &&
                sizeof(sluice_pack_w4_arguments) == 48 && sizeof(sluice_histogram_problem) == 56 &&
-               sizeof(sluice_histogram_arguments) == 24));
+               sizeof(sluice_histogram_arguments) == 24 && sizeof(sluice_attention_problem) == 128 &&
+               sizeof(sluice_attention_arguments) == 96));
 static_assert(offsetof(sluice_problem, type_a) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
               offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_problem, expected_rows) == 216 &&
               offsetof(sluice_device, l2_bytes) == 88);
@@ -52,6 +53,7 @@ static_assert(same(SLUICE_SAMPLE_INT32, HistogramSample::int32) && same(SLUICE_S
               same(SLUICE_SAMPLE_FLOAT32, HistogramSample::float32) && same(SLUICE_COUNT_INT32, CountType::int32) &&
               same(SLUICE_COUNT_INT64, CountType::int64) && same(SLUICE_OUTSIDE_IGNORED, OutsideValues::ignored) &&
               same(SLUICE_OUTSIDE_CLAMPED, OutsideValues::clamped));
+static_assert(same(SLUICE_TOKENS_FIRST, KvLayout::tokens_first) && same(SLUICE_HEADS_FIRST, KvLayout::heads_first));
 static_assert(same(SLUICE_PLAIN, QuantizeInput::plain) && same(SLUICE_SILU_TIMES, QuantizeInput::silu_times));
 static_assert(same(SLUICE_W4_PLAIN, W4Source::plain) && same(SLUICE_W4_GPTQ, W4Source::gptq) && same(SLUICE_W4_AWQ, W4Source::awq));
 static_assert(same(SLUICE_ALONG_M - 1, Rasterization::along_m) && same(SLUICE_ALONG_N - 1, Rasterization::along_n));
@@ -291,6 +293,40 @@ Result<PackW4Problem> to_pack_w4_problem(const sluice_pack_w4_problem& given) {
   enums.read("source", "sluice_w4_source", c.source, SLUICE_W4_AWQ, p.source);
   enums.read("type", "sluice_data_type", c.type, SLUICE_E5M2, p.type);
   enums.read("type_scales", "sluice_data_type", c.type_scales, SLUICE_E5M2, p.type_scales);
+  if (enums.error()) return *enums.error();
+  return p;
+}
+
+sluice_attention_problem default_of(const sluice_attention_problem*) {
+  const AttentionProblem p;
+  sluice_attention_problem c{};
+  c.batch = p.batch, c.query_len = p.query_len, c.heads_q = p.heads_q, c.heads_kv = p.heads_kv, c.head_size = p.head_size;
+  c.type = static_cast<std::int32_t>(p.type), c.kv_type = static_cast<std::int32_t>(p.kv_type);
+  c.kv_layout = static_cast<std::int32_t>(p.kv_layout), c.causal = p.causal ? 1 : 0;
+  return c;
+}
+Result<AttentionProblem> to_attention_problem(const sluice_attention_problem& given) {
+  const Result<sluice_attention_problem> whole = read_struct(given);
+  if (!whole) return whole.error();
+  const sluice_attention_problem& c = *whole;
+  AttentionProblem p{.batch = c.batch,
+                     .query_len = c.query_len,
+                     .heads_q = c.heads_q,
+                     .heads_kv = c.heads_kv,
+                     .head_size = c.head_size,
+                     .max_kv_len = c.max_kv_len,
+                     .page_size = c.page_size,
+                     .pages = c.pages,
+                     .kv_stride = c.kv_stride,
+                     .scale = c.scale,
+                     .soft_cap = c.soft_cap,
+                     .window = c.window,
+                     .causal = c.causal != 0,
+                     .lse = c.lse != 0};
+  Enumerators enums;
+  enums.read("type", "sluice_data_type", c.type, SLUICE_INT4, p.type);
+  enums.read("kv_type", "sluice_data_type", c.kv_type, SLUICE_INT4, p.kv_type);
+  enums.read("kv_layout", "sluice_kv_layout", c.kv_layout, SLUICE_HEADS_FIRST, p.kv_layout);
   if (enums.error()) return *enums.error();
   return p;
 }

@@ -11,6 +11,7 @@
 
 #include "sluice/sluice.h"
 
+#include "sluice/attention.hpp"
 #include "sluice/device.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
@@ -48,6 +49,10 @@ template <>
 inline constexpr const char* kStructName<sluice_histogram_problem> = "sluice_histogram_problem";
 template <>
 inline constexpr const char* kStructName<sluice_histogram_arguments> = "sluice_histogram_arguments";
+template <>
+inline constexpr const char* kStructName<sluice_attention_problem> = "sluice_attention_problem";
+template <>
+inline constexpr const char* kStructName<sluice_attention_arguments> = "sluice_attention_arguments";
 
 // Fields of 8 bytes, and pairs of 4, so that no size of a past version ends inside a field. A size beyond the largest was never set.
 inline constexpr std::size_t kStructGrain = 8, kSmallestStruct = 16, kLargestStruct = 4096;
@@ -74,6 +79,8 @@ sluice_pack_w4_problem default_of(const sluice_pack_w4_problem*);
 inline sluice_pack_w4_arguments default_of(const sluice_pack_w4_arguments*) { return {}; }
 sluice_histogram_problem default_of(const sluice_histogram_problem*);
 inline sluice_histogram_arguments default_of(const sluice_histogram_arguments*) { return {}; }
+sluice_attention_problem default_of(const sluice_attention_problem*);
+inline sluice_attention_arguments default_of(const sluice_attention_arguments*) { return {}; }
 
 // Writes exactly `size` bytes.
 template <class C>
@@ -120,6 +127,7 @@ Result<PlanOptions> to_plan_options(const sluice_plan_options& given);
 Result<QuantizeProblem> to_quantize_problem(const sluice_quantize_problem& given);
 Result<PackW4Problem> to_pack_w4_problem(const sluice_pack_w4_problem& given);
 Result<HistogramProblem> to_histogram_problem(const sluice_histogram_problem& c);
+Result<AttentionProblem> to_attention_problem(const sluice_attention_problem& given);
 Result<EmulatorOptions> to_emulator_options(const sluice_emulator_options& given);
 Status from_device_spec(const DeviceSpec& spec, sluice_device& to);
 Status from_plan(const Plan& plan, sluice_plan_info& to);
