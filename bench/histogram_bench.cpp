@@ -1,5 +1,3 @@
-#include "bench/histogram_bench.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -8,11 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "bench/console.hpp"
 #include "bench/device_memory.hpp"
-#include "bench/environment.hpp"
 #include "bench/histogram_samples.hpp"
-#include "bench/report_json.hpp"
+#include "bench/operation_cases.hpp"
 #include "bench/sizing.hpp"
 #include "bench/stream.hpp"
 #include "bench/timing.hpp"
@@ -131,38 +127,14 @@ Json to_json(const CaseResult& r) {
           {"wrong", r.wrong}};
 }
 
-Result<int> measure_all(const HistogramBenchOptions& options) {
-  const Result<DeviceSpec> device = current_device();
-  if (!device) return device.error();
-  std::vector<Case> cases = all_cases();
-  std::erase_if(cases, [&](const Case& c) { return describe(c).find(options.filter) == std::string::npos; });
-  if (cases.empty()) return Error{ErrorCode::not_found, "no case has '" + options.filter + "' in its description"};
-  Json json = {{"environment", to_json(current_environment())}, {"cases", Json::array()}};
-  if (!options.json)
-    fmt::print("{}\n{:52} {:26} {:>9} {:>9} {:>6} {:>6} {:>6}\n", device->name, "", "way", "us", "predicted", "TB/s", "read", "ratio");
-  bool right = true;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    show_progress(i, cases.size(), describe(cases[i]));
-    const CaseResult result = HistogramMeasurement(cases[i], *device).measure(options.seconds_per_case);
-    end_progress();
-    json["cases"].push_back(to_json(result));
-    right = right && result.wrong.empty();
-    if (!options.json) fmt::print("{}", table_row(result));
-  }
-  if (!options.json && !right) fmt::print("RESULTS ARE WRONG\n");
-  if (options.json) fmt::print("{}\n", json.dump(2));
-  if (!options.out.empty())
-    if (Status s = write_file(options.out, json.dump(2) + "\n"); !s) return s.error();
-  return right ? kRight : kWrong;
-}
-
 }  // namespace
-}  // namespace sluice::bench
 
-namespace sluice {
-
-int run_histogram_bench(const HistogramBenchOptions& options) {
-  return bench::run_reported("bench-histogram", options.json, [&] { return bench::measure_all(options); });
+Result<int> measure_histogram(const OperationBenchOptions& options) {
+  const auto columns = fmt::format("{:52} {:26} {:>9} {:>9} {:>6} {:>6} {:>6}", "", "way", "us", "predicted", "TB/s", "read", "ratio");
+  const auto measure = [&](const Case& c, const DeviceSpec& device) {
+    return HistogramMeasurement(c, device).measure(options.seconds_per_case);
+  };
+  return measure_cases(options, all_cases(), columns, measure, say_if_wrong<CaseResult>);
 }
 
-}  // namespace sluice
+}  // namespace sluice::bench

@@ -1,5 +1,3 @@
-#include "bench/quantize_bench.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -10,11 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "bench/console.hpp"
 #include "bench/device_memory.hpp"
 #include "bench/device_random.hpp"
-#include "bench/environment.hpp"
-#include "bench/report_json.hpp"
+#include "bench/operation_cases.hpp"
 #include "bench/sizing.hpp"
 #include "bench/stream_copy.hpp"
 #include "bench/timing.hpp"
@@ -168,39 +164,19 @@ Json to_json(const CaseResult& r) {
           {"wrong", r.wrong}};
 }
 
-Result<int> measure_all(const QuantizeBenchOptions& options) {
-  const Result<DeviceSpec> device = current_device();
-  if (!device) return device.error();
-  std::vector<QuantizeProblem> cases = all_cases();
-  std::erase_if(cases, [&](const QuantizeProblem& p) { return describe(p).find(options.filter) == std::string::npos; });
-  if (cases.empty()) return Error{ErrorCode::not_found, "no case has '" + options.filter + "' in its description"};
-  Json json = {{"environment", to_json(current_environment())}, {"cases", Json::array()}};
-  if (!options.json) fmt::print("{}\n{:62} {:>9} {:>9} {:>9} {:>7}\n", device->name, "", "us", "GB/s", "copy GB/s", "ratio");
-  double worst = 0;
-  bool right = true;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    show_progress(i, cases.size(), describe(cases[i]));
-    const CaseResult result = QuantizeMeasurement(cases[i], static_cast<std::size_t>(device->l2_bytes)).measure(options.seconds_per_case);
-    end_progress();
-    json["cases"].push_back(to_json(result));
-    right = right && result.wrong.empty();
-    worst = worst == 0 ? result.ratio() : std::min(worst, result.ratio());
-    if (!options.json) fmt::print("{}", table_row(result));
-  }
-  if (!options.json) fmt::print("The least of the ratios is {:.3f}{}\n", worst, right ? "" : "; RESULTS ARE WRONG");
-  if (options.json) fmt::print("{}\n", json.dump(2));
-  if (!options.out.empty())
-    if (Status s = write_file(options.out, json.dump(2) + "\n"); !s) return s.error();
-  return right ? kRight : kWrong;
-}
-
 }  // namespace
-}  // namespace sluice::bench
 
-namespace sluice {
-
-int run_quantize_bench(const QuantizeBenchOptions& options) {
-  return bench::run_reported("bench-quantize", options.json, [&] { return bench::measure_all(options); });
+Result<int> measure_quantize(const OperationBenchOptions& options) {
+  const auto columns = fmt::format("{:62} {:>9} {:>9} {:>9} {:>7}", "", "us", "GB/s", "copy GB/s", "ratio");
+  const auto measure = [&](const QuantizeProblem& problem, const DeviceSpec& device) {
+    return QuantizeMeasurement(problem, static_cast<std::size_t>(device.l2_bytes)).measure(options.seconds_per_case);
+  };
+  const auto least_ratio = [](const std::vector<CaseResult>& results, bool right) {
+    const auto worst =
+        std::min_element(results.begin(), results.end(), [](const CaseResult& x, const CaseResult& y) { return x.ratio() < y.ratio(); });
+    return fmt::format("The least of the ratios is {:.3f}{}\n", worst->ratio(), right ? "" : "; RESULTS ARE WRONG");
+  };
+  return measure_cases(options, all_cases(), columns, measure, least_ratio);
 }
 
-}  // namespace sluice
+}  // namespace sluice::bench

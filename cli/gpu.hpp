@@ -4,12 +4,9 @@
 #include <cstddef>
 #include <string>
 
-#include "bench/attention_bench.hpp"
 #include "bench/bench.hpp"
 #include "bench/calibration.hpp"
-#include "bench/histogram_bench.hpp"
-#include "bench/pack_w4_bench.hpp"
-#include "bench/quantize_bench.hpp"
+#include "bench/operation_bench.hpp"
 #include "bench/trace_operands.hpp"
 #include "sluice/error.hpp"
 #include "sluice/histogram.hpp"
@@ -44,22 +41,14 @@ Status quantize_on_gpu(const QuantizeProblem& problem, const QuantizeArguments& 
 // Copies what is given to the current GPU, packs, copies the packed weights back.
 Status pack_w4_on_gpu(const PackW4Problem& problem, const PackW4Arguments& host_arguments);
 
-// The same of run_quantize_bench().
-Result<int> run_quantize_benchmark(const QuantizeBenchOptions& options);
-
-// The same of run_pack_w4_bench().
-Result<int> run_pack_w4_benchmark(const PackW4BenchOptions& options);
 // Copies samples and counts to the current GPU, counts, copies the counts back.
 Status histogram_on_gpu(const HistogramProblem& problem, const HistogramArguments& host_arguments);
-
-// The same of run_histogram_bench().
-Result<int> run_histogram_benchmark(const HistogramBenchOptions& options);
 
 // Runs the plan's traced kernel and its plain one in turns.
 Result<bench::TraceRun> trace_on_gpu(const Plan& plan);
 
-// The same of run_attention_bench().
-Result<int> run_attention_benchmark(const AttentionBenchOptions& options);
+// The same of run_operation_bench().
+Result<int> run_operation_benchmark(BenchedOperation operation, const OperationBenchOptions& options);
 
 // The same of run_calibration().
 Result<int> run_calibrate(const CalibrationOptions& options);

@@ -191,16 +191,6 @@ Status pack_w4_on_gpu(const PackW4Problem& p, const PackW4Arguments& host) {
   return check(cudaMemcpy(host.packed, packed->get(), packed_bytes, cudaMemcpyDeviceToHost), "copying the packed weights from the GPU");
 }
 
-Result<int> run_quantize_benchmark(const QuantizeBenchOptions& options) {
-  if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
-  return run_quantize_bench(options);
-}
-
-Result<int> run_pack_w4_benchmark(const PackW4BenchOptions& options) {
-  if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
-  return run_pack_w4_bench(options);
-}
-
 Status histogram_on_gpu(const HistogramProblem& problem, const HistogramArguments& host) {
   const Result<HistogramProblem> valid = validate(problem);
   if (!valid) return valid.error();
@@ -213,16 +203,11 @@ Status histogram_on_gpu(const HistogramProblem& problem, const HistogramArgument
   return check(cudaMemcpy(host.counts, counts->get(), count_bytes, cudaMemcpyDeviceToHost), "copying the counts from the GPU");
 }
 
-Result<int> run_histogram_benchmark(const HistogramBenchOptions& options) {
-  if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
-  return run_histogram_bench(options);
-}
-
 Result<bench::TraceRun> trace_on_gpu(const Plan& plan) { return bench::measure_trace(plan); }
 
-Result<int> run_attention_benchmark(const AttentionBenchOptions& options) {
+Result<int> run_operation_benchmark(BenchedOperation operation, const OperationBenchOptions& options) {
   if (const Result<DeviceSpec> device = current_device(); !device) return device.error();
-  return run_attention_bench(options);
+  return run_operation_bench(operation, options);
 }
 
 Result<int> run_calibrate(const CalibrationOptions& options) {

@@ -14,12 +14,9 @@ Result<GpuRun> run_on_gpu(const Plan&, const GemmArguments&, const OperandBytes&
 Result<int> run_benchmark(const BenchOptions&) { return no_cuda(); }
 Status quantize_on_gpu(const QuantizeProblem&, const QuantizeArguments&) { return no_cuda(); }
 Status pack_w4_on_gpu(const PackW4Problem&, const PackW4Arguments&) { return no_cuda(); }
-Result<int> run_quantize_benchmark(const QuantizeBenchOptions&) { return no_cuda(); }
-Result<int> run_pack_w4_benchmark(const PackW4BenchOptions&) { return no_cuda(); }
 Status histogram_on_gpu(const HistogramProblem&, const HistogramArguments&) { return no_cuda(); }
-Result<int> run_histogram_benchmark(const HistogramBenchOptions&) { return no_cuda(); }
 Result<bench::TraceRun> trace_on_gpu(const Plan&) { return no_cuda(); }
-Result<int> run_attention_benchmark(const AttentionBenchOptions&) { return no_cuda(); }
+Result<int> run_operation_benchmark(BenchedOperation, const OperationBenchOptions&) { return no_cuda(); }
 Result<int> run_calibrate(const CalibrationOptions&) { return no_cuda(); }
 
 }  // namespace sluice::cli

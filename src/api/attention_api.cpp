@@ -1,6 +1,4 @@
 // Decode attention in the C interface. Its plan is a few numbers, worked out anew in each call.
-#include <string>
-
 #include "sluice/sluice.h"
 
 #include "sluice/attention.hpp"
@@ -80,8 +78,7 @@ sluice_status sluice_attention_on_cpu(const sluice_attention_problem* problem, c
                                       int32_t threads) {
   return guarded([&]() -> Status {
     if (problem == nullptr) return null_pointer("problem");
-    if (threads < 0)
-      return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+    if (Status s = check_threads(threads); !s) return s;
     const Result<AttentionProblem> what = to_attention_problem(*problem);
     if (!what) return what.error();
     const Result<AttentionArguments> pointers = pointers_of(host_arguments);
@@ -97,7 +94,7 @@ sluice_status sluice_attention_on_emulator(const sluice_attention_problem* probl
     if (!plan) return plan.error();
     const Result<AttentionArguments> pointers = pointers_of(host_arguments);
     if (!pointers) return pointers.error();
-    const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
+    const Result<EmulatorOptions> how = to_emulator_options(options);
     if (!how) return how.error();
     return attention_on_emulator(*plan, *pointers, *how);
   });

@@ -335,8 +335,7 @@ sluice_status sluice_run_on_cpu(const sluice_plan* plan, const sluice_arguments*
                                 void* user) {
   return guarded([&]() -> Status {
     if (plan == nullptr) return null_pointer("plan");
-    if (threads < 0)
-      return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+    if (Status s = check_threads(threads); !s) return s;
     const Result<GemmArguments> pointers = read_arguments(host_arguments);
     if (!pointers) return pointers.error();
     return run_on_cpu(plan->plan, *pointers, threads, to_progress(progress, user));
@@ -349,7 +348,7 @@ sluice_status sluice_run_on_emulator(const sluice_plan* plan, const sluice_argum
     if (plan == nullptr) return null_pointer("plan");
     const Result<GemmArguments> pointers = read_arguments(host_arguments);
     if (!pointers) return pointers.error();
-    const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
+    const Result<EmulatorOptions> how = to_emulator_options(options);
     if (!how) return how.error();
     return run_on_emulator(plan->plan, *pointers, *how, to_progress(progress, user));
   });
@@ -394,8 +393,7 @@ sluice_status sluice_quantize(const sluice_quantize_problem* problem, const slui
 sluice_status sluice_quantize_on_cpu(const sluice_quantize_problem* problem, const sluice_quantize_arguments* host_arguments,
                                      int32_t threads) {
   return quantized(problem, host_arguments, [threads](const QuantizeProblem& what, const QuantizeArguments& pointers) -> Status {
-    if (threads < 0)
-      return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+    if (Status s = check_threads(threads); !s) return s;
     return quantize_on_cpu(what, pointers, threads);
   });
 }
@@ -403,7 +401,7 @@ sluice_status sluice_quantize_on_cpu(const sluice_quantize_problem* problem, con
 sluice_status sluice_quantize_on_emulator(const sluice_quantize_problem* problem, const sluice_quantize_arguments* host_arguments,
                                           const sluice_emulator_options* options) {
   return quantized(problem, host_arguments, [options](const QuantizeProblem& what, const QuantizeArguments& pointers) -> Status {
-    const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
+    const Result<EmulatorOptions> how = to_emulator_options(options);
     if (!how) return how.error();
     return quantize_on_emulator(what, pointers, *how);
   });
@@ -431,8 +429,7 @@ sluice_status sluice_pack_w4(const sluice_pack_w4_problem* problem, const sluice
 sluice_status sluice_pack_w4_on_cpu(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* host_arguments,
                                     int32_t threads) {
   return packed(problem, host_arguments, [threads](const PackW4Problem& what, const PackW4Arguments& pointers) -> Status {
-    if (threads < 0)
-      return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+    if (Status s = check_threads(threads); !s) return s;
     return pack_w4_on_cpu(what, pointers, threads);
   });
 }
@@ -440,7 +437,7 @@ sluice_status sluice_pack_w4_on_cpu(const sluice_pack_w4_problem* problem, const
 sluice_status sluice_pack_w4_on_emulator(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* host_arguments,
                                          const sluice_emulator_options* options) {
   return packed(problem, host_arguments, [options](const PackW4Problem& what, const PackW4Arguments& pointers) -> Status {
-    const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
+    const Result<EmulatorOptions> how = to_emulator_options(options);
     if (!how) return how.error();
     return pack_w4_on_emulator(what, pointers, *how);
   });
@@ -479,8 +476,7 @@ sluice_status sluice_histogram(const sluice_histogram_problem* problem, const sl
 sluice_status sluice_histogram_on_cpu(const sluice_histogram_problem* problem, const sluice_histogram_arguments* host_arguments,
                                       int32_t threads) {
   return counted(problem, host_arguments, [threads](const HistogramProblem& what, const HistogramArguments& pointers) -> Status {
-    if (threads < 0)
-      return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+    if (Status s = check_threads(threads); !s) return s;
     return histogram_on_cpu(what, pointers, threads);
   });
 }
@@ -488,7 +484,7 @@ sluice_status sluice_histogram_on_cpu(const sluice_histogram_problem* problem, c
 sluice_status sluice_histogram_on_emulator(const sluice_histogram_problem* problem, const sluice_histogram_arguments* host_arguments,
                                            const sluice_emulator_options* options) {
   return counted(problem, host_arguments, [options](const HistogramProblem& what, const HistogramArguments& pointers) -> Status {
-    const Result<EmulatorOptions> how = options == nullptr ? Result<EmulatorOptions>(EmulatorOptions{}) : to_emulator_options(*options);
+    const Result<EmulatorOptions> how = to_emulator_options(options);
     if (!how) return how.error();
     return histogram_on_emulator(what, pointers, *how);
   });

@@ -42,6 +42,11 @@ sluice_status fail(ErrorCode code, const char* message) noexcept {
   return static_cast<sluice_status>(code);
 }
 
+Status check_threads(int32_t threads) {
+  if (threads >= 0) return Nothing{};
+  return Error{ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + " is negative; pass 0 for all cores"};
+}
+
 Error null_pointer(const char* what) { return {ErrorCode::invalid_argument, std::string(what) + " is a null pointer; pass a valid one"}; }
 
 }  // namespace sluice

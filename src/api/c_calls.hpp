@@ -16,6 +16,7 @@ namespace sluice {
 const char* last_error() noexcept;  // of this thread
 sluice_status fail(ErrorCode code, const char* message) noexcept;
 Error null_pointer(const char* what);
+Status check_threads(int32_t threads);  // 0 takes all cores
 
 // Runs one call of the C++ API. No exception gets past here.
 template <class F>

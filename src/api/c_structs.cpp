@@ -225,8 +225,9 @@ sluice_emulator_options default_of(const sluice_emulator_options*) {
   return c;
 }
 
-Result<EmulatorOptions> to_emulator_options(const sluice_emulator_options& given) {
-  const Result<sluice_emulator_options> whole = read_struct(given);
+Result<EmulatorOptions> to_emulator_options(const sluice_emulator_options* given) {
+  if (given == nullptr) return EmulatorOptions{};
+  const Result<sluice_emulator_options> whole = read_struct(*given);
   if (!whole) return whole.error();
   const sluice_emulator_options& c = *whole;
   if (c.reserved != 0)

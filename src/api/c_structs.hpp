@@ -128,7 +128,7 @@ Result<QuantizeProblem> to_quantize_problem(const sluice_quantize_problem& given
 Result<PackW4Problem> to_pack_w4_problem(const sluice_pack_w4_problem& given);
 Result<HistogramProblem> to_histogram_problem(const sluice_histogram_problem& c);
 Result<AttentionProblem> to_attention_problem(const sluice_attention_problem& given);
-Result<EmulatorOptions> to_emulator_options(const sluice_emulator_options& given);
+Result<EmulatorOptions> to_emulator_options(const sluice_emulator_options* given);  // null: defaults
 Status from_device_spec(const DeviceSpec& spec, sluice_device& to);
 Status from_plan(const Plan& plan, sluice_plan_info& to);
 

@@ -1,11 +1,15 @@
-// quantize() beside a copy of the same bytes. See docs/quantize.md.
+// Operations other than products, each beside a copy or a streaming read of the same bytes: docs/quantize.md, docs/w4.md, docs/histogram.md
+// and docs/attention.md say what is timed.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace sluice {
 
-struct QuantizeBenchOptions {
+enum class BenchedOperation : std::uint8_t { quantize, pack_w4, histogram, attention };
+
+struct OperationBenchOptions {
   std::string out;                // a JSON file with every number; empty: none
   std::string filter;             // only cases with this text in their description
   double seconds_per_case = 0.3;  // GPU time to aim at
@@ -14,6 +18,6 @@ struct QuantizeBenchOptions {
 
 // Prints the table (or the JSON) to stdout and its progress to stderr. Returns 0; 1 if a result was wrong, which is said loudly; 2 if the
 // benchmark could not run, with the reason on stderr.
-int run_quantize_bench(const QuantizeBenchOptions& options);
+int run_operation_bench(BenchedOperation operation, const OperationBenchOptions& options);
 
 }  // namespace sluice
