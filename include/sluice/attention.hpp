@@ -63,8 +63,8 @@ std::string describe(const AttentionProblem& problem);
 // How the keys of one sequence are cut. It depends on the problem and the sequence's own length alone: a sequence's result is the same, bit
 // by bit, in whatever batch it comes.
 struct AttentionSplit {
-  int least_chunk = 1024;  // tokens; a multiple of 128
-  int most_chunks = 1;     // of a sequence and a key head
+  int least_chunk = 512;  // tokens; 128 times a power of two
+  int most_chunks = 1;    // of a sequence and a key head
 
   bool operator==(const AttentionSplit&) const = default;
 };
@@ -72,9 +72,10 @@ struct AttentionSplit {
 struct AttentionPlan {
   AttentionProblem problem;
   AttentionSplit split;
-  int rows = 8;    // of the kernel, for new tokens x heads of a group: 8, 16, 32, 64 or 128
-  int ctas = 1;    // of the grid: they draw chunks until none is left
-  int stages = 1;  // of 64 or 128 keys or values that a CTA has in shared memory
+  int rows = 8;        // of the kernel, for new tokens x heads of a group: 8, 16, 32, 64 or 128
+  int ctas = 1;        // of the grid: they draw runs of chunks until none is left
+  int run_levels = 0;  // a run has 2^run_levels chunks at most; longer ones leave less to bring together
+  int stages = 1;      // of 64 or 128 keys or values that a CTA has in shared memory
   int shared_memory_bytes = 0;
   std::size_t workspace_bytes = 0;
   double floor_us = 0;  // for K and V at the greatest lengths to come from memory

@@ -21,10 +21,11 @@ struct AttentionConfig {
   bool operator==(const AttentionConfig&) const = default;
 };
 
-inline constexpr int kBlockTokens = 16;       // keys or values that a warp multiplies at once: M of mma.sync, and K of the second product
-inline constexpr int kTileRows = 8;           // of the queries: N of mma.sync
-inline constexpr int kGroupTokens = 8;        // of the boxes at a sequence's end
-inline constexpr int kChunkGrain = 128;       // tokens: chunks are multiples of it, and so of every kernel's stage
+inline constexpr int kBlockTokens = 16;    // keys or values that a warp multiplies at once: M of mma.sync, and K of the second product
+inline constexpr int kTileRows = 8;        // of the queries: N of mma.sync
+inline constexpr int kGroupTokens = 8;     // of the boxes at a sequence's end
+inline constexpr int kChunkGrainLog2 = 7;  // of tokens: chunks are multiples of 128, and so of every kernel's stage
+inline constexpr int kChunkGrain = 1 << kChunkGrainLog2;
 inline constexpr int kSwizzleRowBytes = 128;  // of a box
 
 constexpr int attention_rows(const AttentionProblem& p) { return static_cast<int>(p.query_len * (p.heads_q / p.heads_kv)); }
@@ -95,40 +96,38 @@ struct AttentionStageHeader {
   std::int32_t flags;
   std::int32_t first_token;  // of the stage
   std::int32_t sequence, head;
-  std::int32_t length;         // of the sequence
-  std::int32_t chunk, chunks;  // of the sequence and head
+  std::int32_t length;  // of the sequence
+  std::int32_t slot;    // of the run's result in the workspace; kNoSlot: it is the sequence's
+  std::int32_t chunk;   // of the run
   std::int32_t unused;
 };
-inline constexpr int kStageBegins = 1, kStageEnds = 2, kStageEmpty = 4, kNoMoreStages = 8;  // flags
+inline constexpr int kChunkEnds = 1, kRunEnds = 2, kStageEmpty = 4, kNoMoreStages = 8;  // flags
+inline constexpr int kNoSlot = -1;
 
 inline constexpr int kMostStages = 48;
-inline constexpr int kItemSlots = 2, kItemBytes = 32;  // chunks that are drawn ahead
-
-// Statistics of the chunks that are brought together come in whole batches.
-SLUICE_HOST_DEVICE constexpr int padded_merge_chunks(int most_chunks) { return (most_chunks + 15) / 16 * 16; }
+inline constexpr int kItemSlots = 1, kItemBytes = 32;  // runs that are drawn ahead: whoever has more than one keeps others from it
 
 // Offsets in shared memory. Everything that depends on rows depends on those that there are: a tile's padding is only in Q.
 struct AttentionLayout {
   int q_offset;
   int meeting_offset;     // [slice][row][columns] of fp32
   int statistics_offset;  // [slice][row] of maximum and sum
-  int merging_offset;     // [row][maximum, sum][chunk], of those that are brought together
+  int tree_offset;        // [level][row] of maximum and sum, behind [level][row][columns] (kernel/attention/part_tree.cuh)
   int header_offset;
   int item_offset;
-  int last_offset;     // a word: whether this CTA's chunk was the last of its sequence and head
   int barrier_offset;  // full and empty of the stages, then of Q, then of items
   int bytes;
 };
-SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionConfig& c, int rows, int stages, int most_chunks) {
+SLUICE_HOST_DEVICE constexpr int even_rows(int rows) { return (rows + 1) / 2 * 2; }
+SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionConfig& c, int rows, int stages, int run_levels) {
   AttentionLayout l{};
   l.q_offset = stages * stage_bytes(c);
   l.meeting_offset = l.q_offset + q_slots(c) * q_slot_bytes(c);
   l.statistics_offset = l.meeting_offset + token_slices(c) * rows * meeting_pitch_bytes(c);
-  l.merging_offset = l.statistics_offset + token_slices(c) * ((rows + 1) / 2 * 2) * 8;
-  l.header_offset = l.merging_offset + rows * padded_merge_chunks(most_chunks) * 8;
+  l.tree_offset = l.statistics_offset + token_slices(c) * even_rows(rows) * 8;
+  l.header_offset = l.tree_offset + run_levels * (rows * c.head_size * 4 + even_rows(rows) * 8);
   l.item_offset = l.header_offset + stages * static_cast<int>(sizeof(AttentionStageHeader));
-  l.last_offset = l.item_offset + kItemSlots * kItemBytes;
-  l.barrier_offset = l.last_offset + 16;
+  l.barrier_offset = l.item_offset + kItemSlots * kItemBytes;
   l.bytes = l.barrier_offset + (2 * stages + 2 * q_slots(c) + 2 * kItemSlots) * 8;
   return l;
 }
@@ -136,30 +135,68 @@ SLUICE_HOST_DEVICE constexpr AttentionLayout attention_layout(const AttentionCon
 // The tokens of a sequence that count, and how they are cut. `first` is a multiple of 128.
 struct AttentionChunks {
   std::int32_t first;
-  std::int32_t tokens;  // of a chunk
+  std::int32_t tokens_log2;  // of a chunk
   std::int32_t count;
+
+  SLUICE_HOST_DEVICE constexpr int tokens() const { return 1 << tokens_log2; }
 };
-SLUICE_HOST_DEVICE constexpr AttentionChunks attention_chunks(int length, int query_len, int window, int least_chunk, int most_chunks) {
-  AttentionChunks c{};
+// Chunks are twice as long for twice the tokens, so that there are no more than most_chunks. Nothing here depends on other sequences.
+SLUICE_HOST_DEVICE constexpr AttentionChunks attention_chunks(int length, int query_len, int window, int least_chunk_log2,
+                                                              int most_chunks) {
+  AttentionChunks c{.first = 0, .tokens_log2 = least_chunk_log2, .count = 1};
   if (window > 0 && length - query_len - window + 1 > 0) c.first = (length - query_len - window + 1) / kChunkGrain * kChunkGrain;
-  const int span = length - c.first;
-  c.tokens = least_chunk;
-  if (span > least_chunk * most_chunks) {
-    const int even = (span + most_chunks - 1) / most_chunks;
-    c.tokens = (even + kChunkGrain - 1) / kChunkGrain * kChunkGrain;
-  }
-  c.count = span <= 0 ? 1 : (span + c.tokens - 1) / c.tokens;
+  const int last = length - c.first - 1;
+  while (last >> c.tokens_log2 >= most_chunks) ++c.tokens_log2;
+  if (last > 0) c.count = (last >> c.tokens_log2) + 1;
   return c;
 }
-
-// A chunk's part of the workspace: a row's sums, then each row's maximum and sum of exponentials.
-SLUICE_HOST_DEVICE constexpr int partial_vectors(int rows, int head_size) { return rows * (head_size / 4 + 1); }
-
-// The workspace: the counter of tickets, for each sequence and key head a counter of the chunks that have come to their end, partials. All
-// bits are set as long as nobody uses it, counters at -1 included, so that any problem may follow any other.
-inline constexpr int kWorkspaceAlignment = 256;
-SLUICE_HOST_DEVICE constexpr std::int64_t partials_offset(std::int64_t sequences_and_heads) {
-  return kWorkspaceAlignment + (sequences_and_heads * 4 + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+SLUICE_HOST_DEVICE constexpr int grains_of(const AttentionChunks& chunks, int length) {
+  return length > chunks.first ? (length - chunks.first - 1) / kChunkGrain + 1 : 0;
 }
+
+// Chunks that a CTA takes in one go: aligned runs of 2^level, the last of a sequence perhaps fewer. Long ones first, for they leave little
+// to bring together; short ones at the end of the batch, so that all CTAs end at about the same time.
+struct AttentionRuns {
+  std::int32_t long_level, short_level;
+  std::int32_t long_count;
+  std::int32_t count;
+
+  SLUICE_HOST_DEVICE constexpr int begin(int run) const {
+    return run < long_count ? run << long_level : (long_count << long_level) + ((run - long_count) << short_level);
+  }
+  SLUICE_HOST_DEVICE constexpr int level(int run) const { return run < long_count ? long_level : short_level; }
+};
+inline constexpr int kMostRunLevels = 7;
+// A CTA's share of all tokens is about so many long runs; the last sixth of them is cut into short ones, of a quarter of that.
+inline constexpr int kLongRunsOfShare = 3, kShortRunLevels = 2, kShortPart = 6;
+// Short runs begin at a multiple of so many, for the results of neighbouring ones are fetched together.
+inline constexpr int kRunsOfBatch = 16;
+
+// In grains of kChunkGrain tokens, of one head: those before the sequence, those of all sequences, and the logarithm of a long run's.
+SLUICE_HOST_DEVICE constexpr AttentionRuns attention_runs(const AttentionChunks& chunks, int grains_before, int grains_of_all,
+                                                          int run_grains_log2, int most_levels) {
+  const auto within = [most_levels](int level) { return level < 0 ? 0 : level > most_levels ? most_levels : level; };
+  const int chunk_log2 = chunks.tokens_log2 - kChunkGrainLog2, levels = run_grains_log2 - chunk_log2;
+  AttentionRuns r{.long_level = within(levels), .short_level = within(levels - kShortRunLevels), .long_count = 0, .count = 0};
+  const int long_chunks = r.long_level == r.short_level ? 0 : (grains_of_all - grains_of_all / kShortPart - grains_before) >> chunk_log2;
+  if (long_chunks >= chunks.count)
+    r.long_count = ((chunks.count - 1) >> r.long_level) + 1;
+  else if (long_chunks > 0)
+    r.long_count = (long_chunks & -(kRunsOfBatch << r.short_level)) >> r.long_level;
+  const int rest = chunks.count - (r.long_count << r.long_level);
+  r.count = r.long_count + (rest > 0 ? ((rest - 1) >> r.short_level) + 1 : 0);
+  return r;
+}
+
+// A run's part of the workspace, in vectors of four floats: rows' sums, then each row's maximum and sum of exponentials, once for every
+// eight vectors, which different warps may take.
+inline constexpr int kVectorsOfStatistics = 8;
+SLUICE_HOST_DEVICE constexpr int statistics_copies(int head_size) { return head_size / 4 / kVectorsOfStatistics; }
+SLUICE_HOST_DEVICE constexpr int partial_vectors(int rows, int head_size) { return rows * (head_size / 4 + statistics_copies(head_size)); }
+
+// The workspace: the counter of tickets, then results of runs. All bits are set as long as nobody uses it, the counter at -1 included, so
+// that any problem may follow any other.
+inline constexpr int kWorkspaceAlignment = 256;
+std::size_t attention_workspace_bytes(const AttentionPlan& plan);  // for its problem, CTAs and levels
 
 }  // namespace sluice

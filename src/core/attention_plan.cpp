@@ -14,16 +14,10 @@ namespace {
 // 16,384 take 157.5 us instead of 148.7, and none takes less (H200, 22 November 2026).
 constexpr int kMostRingBytes = 128 * 1024;
 
-// Chunks of a sequence over all of its key heads: about as many as a large GPU has SMs, so that one sequence fills it. More would only be
-// more to bring together.
-constexpr int kChunksOfSequence = 128, kLeastMostChunks = 4, kMostMostChunks = 64;
-
-AttentionSplit split_of(const AttentionProblem& p, int rows) {
-  // Of 1024 tokens instead of 512: 16 sequences of 8192 and 8 heads take 135.0 us instead of 139.9, 128 of 2048 265.9 instead of 278.4, one
-  // of 8192 as long (H200, 22 November 2026). Many rows make larger partial results.
-  return {
-      .least_chunk = rows <= 32 ? 1024 : 2048,
-      .most_chunks = std::clamp(kChunksOfSequence / static_cast<int>(p.heads_kv), kLeastMostChunks, rows == 128 ? 32 : kMostMostChunks)};
+// Many rows make large partial results, and leave no room to bring chunks together in shared memory.
+AttentionSplit split_of(int rows) {
+  if (rows <= 32) return {.least_chunk = 512, .most_chunks = 128};
+  return {.least_chunk = 2048, .most_chunks = rows == 64 ? 64 : 32};
 }
 
 // Longer sequences than max_kv_len there are not.
@@ -32,7 +26,22 @@ int chunks_of_longest(const AttentionProblem& p, const AttentionSplit& split) {
   return std::clamp((longest + split.least_chunk - 1) / split.least_chunk, 1, split.most_chunks);
 }
 
+// Of a run R or less long than wanted there is none shorter than R / 2 but at the end of a sequence and where levels are missing. So the
+// long ones are 1.5 kLongRunsOfShare times the CTAs, the short ones 2 kLongRunsOfShare times; R is rounded, by a quarter at most; and where
+// long ones become short ones within a sequence, it is at a batch of short ones.
+std::int64_t most_runs(const AttentionProblem& p, const AttentionSplit& split, int ctas, int run_levels) {
+  const std::int64_t pairs = p.batch * p.heads_kv, chunks = chunks_of_longest(p, split);
+  const std::int64_t shares = (7 * kLongRunsOfShare * std::int64_t{ctas} * 5 + 7) / 8 + (kRunsOfBatch + 1) * p.heads_kv;
+  return std::min(pairs * chunks, shares + pairs * (2 + (chunks >> run_levels)));
+}
+
 }  // namespace
+
+std::size_t attention_workspace_bytes(const AttentionPlan& plan) {
+  const AttentionProblem& p = plan.problem;
+  const auto vectors = static_cast<std::size_t>(partial_vectors(attention_rows(p), static_cast<int>(p.head_size)));
+  return kWorkspaceAlignment + static_cast<std::size_t>(most_runs(p, plan.split, plan.ctas, plan.run_levels)) * vectors * 16;
+}
 
 Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const DeviceSpec& device) {
   const Result<AttentionProblem> valid = validate(problem);
@@ -42,21 +51,21 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
   AttentionPlan plan;
   plan.problem = p;
   plan.rows = config.rows;
-  plan.split = split_of(p, config.rows);
+  plan.split = split_of(config.rows);
   const int rows = attention_rows(p), chunks = chunks_of_longest(p, plan.split);
   const std::int64_t items = p.batch * p.heads_kv * chunks;
   plan.ctas = static_cast<int>(std::clamp<std::int64_t>(items, 1, device.sm_count));
-  while (plan.stages < kMostStages && (plan.stages + 1) * stage_bytes(config) <= kMostRingBytes &&
-         attention_layout(config, rows, plan.stages + 1, plan.split.most_chunks).bytes <= device.shared_memory_per_cta_bytes)
-    ++plan.stages;
-  plan.shared_memory_bytes = attention_layout(config, rows, plan.stages, plan.split.most_chunks).bytes;
+  const auto fits = [&](int stages, int levels) {
+    return attention_layout(config, rows, stages, levels).bytes <= device.shared_memory_per_cta_bytes;
+  };
+  while (plan.stages < kMostStages && (plan.stages + 1) * stage_bytes(config) <= kMostRingBytes && fits(plan.stages + 1, 0)) ++plan.stages;
+  while (plan.run_levels < kMostRunLevels && chunks >> plan.run_levels > 1 && fits(plan.stages, plan.run_levels + 1)) ++plan.run_levels;
+  plan.shared_memory_bytes = attention_layout(config, rows, plan.stages, plan.run_levels).bytes;
   if (plan.stages < 2)
     return Error{ErrorCode::too_large, "two stages and what surrounds them take " +
-                                           std::to_string(attention_layout(config, rows, 2, plan.split.most_chunks).bytes) +
+                                           std::to_string(attention_layout(config, rows, 2, 0).bytes) +
                                            " bytes of shared memory, and a CTA has " + std::to_string(device.shared_memory_per_cta_bytes)};
-  plan.workspace_bytes = static_cast<std::size_t>(partials_offset(p.batch * p.heads_kv)) +
-                         static_cast<std::size_t>(p.batch * p.heads_kv) * static_cast<std::size_t>(plan.split.most_chunks) *
-                             static_cast<std::size_t>(partial_vectors(rows, config.head_size)) * 16;
+  plan.workspace_bytes = attention_workspace_bytes(plan);
   plan.floor_us = kv_bytes(p, nullptr, p.batch) / device.hbm_gb_per_s * 1e-3;
   return plan;
 }
@@ -69,8 +78,10 @@ std::string explain(const AttentionPlan& plan) {
                 attention_rows(p), static_cast<long long>(p.query_len), static_cast<long long>(p.heads_q / p.heads_kv), plan.rows,
                 consumer_warps(attention_config(p)));
   all += line;
-  std::snprintf(line, sizeof line, "  chunks    of %d tokens or more, at most %d for each sequence and key head, drawn by %d CTAs\n",
-                plan.split.least_chunk, plan.split.most_chunks, plan.ctas);
+  std::snprintf(line, sizeof line, "  chunks    of %d tokens or more, at most %d for each sequence and key head\n", plan.split.least_chunk,
+                plan.split.most_chunks);
+  all += line;
+  std::snprintf(line, sizeof line, "  runs      of up to %d chunks, drawn by %d CTAs\n", 1 << plan.run_levels, plan.ctas);
   all += line;
   std::snprintf(line, sizeof line, "  ring      %d stages of %d tokens, %d bytes each; %d bytes of shared memory\n", plan.stages,
                 stage_tokens(attention_config(p)), stage_bytes(attention_config(p)), plan.shared_memory_bytes);

@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -177,9 +178,11 @@ Result<AttentionProblem> check_plan(const AttentionPlan& plan, const void* works
   Result<AttentionProblem> valid = validate(plan.problem);
   if (!valid) return valid;
   const AttentionConfig config = attention_config(*valid);
-  if (plan.split.least_chunk < kChunkGrain || plan.split.least_chunk % kChunkGrain != 0 || plan.split.most_chunks < 1 || plan.stages < 2 ||
-      plan.stages > kMostStages || plan.ctas < 1 || plan.rows != config.rows ||
-      plan.shared_memory_bytes != attention_layout(config, attention_rows(*valid), plan.stages, plan.split.most_chunks).bytes)
+  if (plan.split.least_chunk < kChunkGrain || !std::has_single_bit(static_cast<unsigned>(plan.split.least_chunk)) ||
+      plan.split.most_chunks < 1 || plan.split.most_chunks > 1 << kMostRunLevels || plan.stages < 2 || plan.stages > kMostStages ||
+      plan.ctas < 1 || plan.run_levels < 0 || plan.run_levels > kMostRunLevels || plan.rows != config.rows ||
+      plan.shared_memory_bytes != attention_layout(config, attention_rows(*valid), plan.stages, plan.run_levels).bytes ||
+      plan.workspace_bytes < attention_workspace_bytes(plan))
     return invalid("the plan was not made for its problem; take one from plan_attention()");
   if (valid->batch > 0 && (workspace == nullptr || workspace_bytes < plan.workspace_bytes))
     return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +

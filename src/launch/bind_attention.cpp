@@ -1,6 +1,7 @@
 #include "launch/bind_attention.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "core/attention_config.hpp"
@@ -94,10 +95,12 @@ Result<AttentionParams> bind(const AttentionPlan& plan, const AttentionArguments
   params.v_scales = arguments.v_scales;
   params.fault = arguments.fault;
   params.ticket = static_cast<std::uint32_t*>(workspace);
-  params.ended = params.ticket + kWorkspaceAlignment / 4;
-  params.partials = reinterpret_cast<arch::Floats4*>(static_cast<std::byte*>(workspace) + partials_offset(p.batch * p.heads_kv));
-  params.least_chunk = plan.split.least_chunk;
+  params.merge_ticket = params.ticket + 1;
+  params.partials = reinterpret_cast<arch::Floats4*>(static_cast<std::byte*>(workspace) + kWorkspaceAlignment);
+  params.least_chunk_log2 = std::countr_zero(static_cast<unsigned>(plan.split.least_chunk));
   params.most_chunks = plan.split.most_chunks;
+  params.run_levels = plan.run_levels;
+  params.long_run = static_cast<float>(p.heads_kv) / static_cast<float>(kLongRunsOfShare * plan.ctas);
   params.stages = plan.stages;
   return params;
 }

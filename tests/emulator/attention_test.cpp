@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/attention_case.hpp"
@@ -35,18 +36,20 @@ TEST(AttentionOnEmulator, AgreesWithTheCpu) {
   }
 }
 
-// Many chunks, several CTAs of which one alone is resident: whoever brings them together waits for nobody that has not begun.
+// Many chunks, in runs that hang on the number of CTAs, of which one alone or some are resident: whoever brings them together waits for
+// nobody that has not begun, and no bit of the result shows who did what.
 TEST(AttentionOnEmulator, ChunksMeetWhateverTheOrder) {
-  const AttentionCase each{{.query_len = 2, .heads_q = 4, .heads_kv = 1, .head_size = 64, .lse = true}, {1500, 300, 2600}, 0};
+  const AttentionCase each{{.query_len = 2, .heads_q = 4, .heads_kv = 1, .head_size = 64, .lse = true}, {1500, 300, 2600, 6000}, 0};
   AttentionOperands expected = make_operands(each, 5);
   ASSERT_TRUE(attention_on_cpu(expected.problem, expected.arguments()).ok());
   std::vector<std::uint16_t> first;
-  for (int resident : {1, 2, 0}) {
+  for (const auto [ctas, resident] : {std::pair{3, 1}, {3, 2}, {3, 0}, {1, 0}, {2, 0}, {4, 0}, {4, 2}}) {
     AttentionOperands got = make_operands(each, 5);
     AttentionPlan plan = small_plan(got.problem);
-    plan.ctas = 3;
+    ASSERT_GE(plan.ctas, ctas);
+    plan.ctas = ctas;
     const Status status =
-        attention_on_emulator(plan, got.arguments(), {.seed = static_cast<std::uint64_t>(resident) + 1, .resident_clusters = resident});
+        attention_on_emulator(plan, got.arguments(), {.seed = static_cast<std::uint64_t>(ctas + resident), .resident_clusters = resident});
     ASSERT_TRUE(status.ok()) << status.error().message;
     ASSERT_EQ(differences(got, expected), "");
     if (first.empty()) first = got.o;

@@ -114,16 +114,16 @@ TEST(AttentionSplit, ChunksCoverWhatIsSeen) {
     for (const int window : {0, 1, 500, 4096})
       for (const int most : {1, 4, 16, 64})
         for (int length = 0; length < 140000; length += 1 + length / 7) {
-          const AttentionChunks c = attention_chunks(length, query_len, window, 512, most);
+          const AttentionChunks c = attention_chunks(length, query_len, window, 9, most);
           const int seen = window > 0 ? std::max(length - query_len - window + 1, 0) : 0;
           ASSERT_LE(c.first, seen);
           ASSERT_LT(seen - c.first, kChunkGrain);
-          ASSERT_EQ(c.tokens % kChunkGrain, 0);
+          ASSERT_GE(c.tokens(), 512);
           ASSERT_GE(c.count, 1);
           ASSERT_LE(c.count, most);
-          ASSERT_GE(c.first + c.count * c.tokens, length);
+          ASSERT_GE(c.first + c.count * c.tokens(), length);
           if (c.count > 1) {
-            ASSERT_LT(c.first + (c.count - 1) * c.tokens, length) << "a chunk without tokens";
+            ASSERT_LT(c.first + (c.count - 1) * c.tokens(), length) << "a chunk without tokens";
           }
         }
 }

@@ -17,6 +17,7 @@
 #define SLUICE_DEVICE __attribute__((abi_tag("emulated"))) inline
 #define SLUICE_UNROLL
 #define SLUICE_NO_UNROLL
+#define SLUICE_NO_UNROLL
 
 namespace sluice::arch {
 

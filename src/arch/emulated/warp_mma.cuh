@@ -26,6 +26,8 @@ SLUICE_DEVICE void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t
   emulated::mma(type == DataType::bf16 ? emulated::Numbers::bf16 : emulated::Numbers::fp16, d, a, {b_low, b_high}, at);
 }
 
+// Of a positive number that is not denormal: floor(log2(x)). Of 0: -127.
+SLUICE_DEVICE int exponent(float x) { return (std::bit_cast<int>(x) >> 23) - 127; }
 SLUICE_DEVICE float power_of_two(float x) {
   const float y = std::exp2(x);
   return y < std::numeric_limits<float>::min() ? 0.0f : y;

@@ -46,6 +46,8 @@ SLUICE_DEVICE void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t
 }
 
 // Within 2^-22 of it, relatively; what is below 2^-126 becomes 0.
+// Of a positive number that is not denormal: floor(log2(x)). Of 0: -127.
+SLUICE_DEVICE int exponent(float x) { return (__float_as_int(x) >> 23) - 127; }
 SLUICE_DEVICE float power_of_two(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -7,7 +7,6 @@
 #include "kernel/attention/attention_fragments.cuh"
 #include "kernel/attention/attention_params.hpp"
 #include "kernel/attention/attention_ring.cuh"
-#include "kernel/attention/partial_merge.cuh"
 #include "kernel/attention/partial_results.cuh"
 
 namespace sluice {
@@ -27,18 +26,18 @@ class AttentionConsumer {
   SLUICE_DEVICE void run() {
     AttentionStageHeader header;
     while (read_header(header)) {
-      const AttentionPart part{.sequence = header.sequence, .head = header.head, .chunk = header.chunk, .chunks = header.chunks};
-      PartialMerge<config> merge(params_, ring_, part, warp_);
-      begin(header.head);
+      begin_run(header.head);
       for (;;) {
-        const bool ends = (header.flags & kStageEnds) != 0;
-        if (ends) merge.announce();
-        multiply_stage(header);
-        if (ends) break;
+        begin_chunk();
+        for (;;) {
+          multiply_stage(header);
+          if ((header.flags & kChunkEnds) != 0) break;
+          read_header(header);
+        }
+        end_chunk(header);
+        if ((header.flags & kRunEnds) != 0) break;
         read_header(header);
       }
-      finish(part);
-      merge.finish();
     }
   }
 
@@ -64,8 +63,9 @@ class AttentionConsumer {
               .sequence = static_cast<int>(low[2]),
               .head = static_cast<int>(low[3]),
               .length = static_cast<int>(high[0]),
-              .chunk = static_cast<int>(high[1]),
-              .chunks = static_cast<int>(high[2])};
+              .slot = static_cast<int>(high[1]),
+              .chunk = static_cast<int>(high[2]),
+              .unused = 0};
     return (header.flags & kNoMoreStages) == 0;
   }
 
@@ -93,12 +93,17 @@ class AttentionConsumer {
     at_.advance(params_.stages);
   }
 
-  SLUICE_DEVICE void begin(int head) {
+  SLUICE_DEVICE void begin_run(int head) {
     arch::barrier_wait(ring_.q_full(q_at_), q_at_.parity);
     if constexpr (Fragments::kHoldsQueries) {
       fragments_.load_queries(q_rows(), queries_);
       release_queries();
     }
+    k_scale_ = 1;
+    if constexpr (config.fp8) k_scale_ = arch::load_global(params_.k_scales + head);
+  }
+
+  SLUICE_DEVICE void begin_chunk() {
     SLUICE_UNROLL
     for (int t = 0; t < kTiles; ++t) {
       for (int n = 0; n < kSteps; ++n)
@@ -108,8 +113,6 @@ class AttentionConsumer {
         sum_[t][e] = 0;
       }
     }
-    k_scale_ = 1;
-    if constexpr (config.fp8) k_scale_ = arch::load_global(params_.k_scales + head);
   }
 
   SLUICE_DEVICE void release_queries() {
@@ -190,13 +193,14 @@ class AttentionConsumer {
     });
   }
 
-  SLUICE_DEVICE void finish(const AttentionPart& part) {
-    if constexpr (!Fragments::kHoldsQueries) release_queries();
+  SLUICE_DEVICE void end_chunk(const AttentionStageHeader& header) {
+    if constexpr (!Fragments::kHoldsQueries)
+      if ((header.flags & kRunEnds) != 0) release_queries();
     SLUICE_UNROLL
     for (int t = 0; t < kTiles; ++t)
       for (int e = 0; e < 2; ++e)
         for (int lanes = 4; lanes < 32; lanes *= 2) sum_[t][e] += arch::shuffle_xor(sum_[t][e], lanes);
-    PartialResults<config>(params_, ring_, part, warp_).deliver(maximum_, sum_, o_);
+    PartialResults<config>(params_, ring_, header, warp_).deliver(maximum_, sum_, o_);
   }
 
   const AttentionParams& params_;

@@ -1,6 +1,6 @@
-// The attention kernel: CTAs draw chunks of sequences. In each CTA one warp draws, and fetches queries, one fetches keys and values through
-// a ring, and the others multiply, each with a maximum and sums of its own, which meet when the chunk ends (partial_results.cuh). Who ends
-// the last chunk of a sequence and head brings the chunks' results together (partial_merge.cuh).
+// The attention kernel: CTAs draw runs of chunks of sequences. In each CTA one warp draws, and fetches queries, one fetches keys and values
+// through a ring, and the others multiply, each with a maximum and sums of its own, which meet when a chunk ends (partial_results.cuh). Who
+// finds no run left brings results of runs together (row_merge.cuh).
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -9,6 +9,7 @@
 #include "kernel/attention/attention_params.hpp"
 #include "kernel/attention/attention_ring.cuh"
 #include "kernel/attention/kv_producer.cuh"
+#include "kernel/attention/row_merge.cuh"
 
 namespace sluice {
 
@@ -41,7 +42,13 @@ SLUICE_DEVICE void run_attention_kernel(const AttentionParams& params) {
   if (warp < kDispatcher) {
     arch::note_role("consumer");
     if constexpr (row_groups(config) > 1) arch::raise_register_limit<kManyRegisters>();
-    return AttentionConsumer<config>(params, shared, warp).run();
+    RowMerge<config> merge(params, ring, warp);
+    SLUICE_NO_UNROLL
+    for (int pass = 0; pass < 2; ++pass) {
+      if (pass == 1) AttentionConsumer<config>(params, shared, warp).run();
+      merge.run(pass == 0);
+    }
+    return;
   }
   if constexpr (row_groups(config) > 1) arch::lower_register_limit<kFewRegisters>();
   if (warp == kDispatcher) {

@@ -22,9 +22,9 @@ struct AttentionParams {
   const std::int32_t* block_table;  // null: no pages
   const float* k_scales;
   const float* v_scales;
-  std::uint32_t* fault;  // null: nobody asks
-  std::uint32_t* ticket;
-  std::uint32_t* ended;  // chunks of each sequence and head
+  std::uint32_t* fault;         // null: nobody asks
+  std::uint32_t* ticket;        // of runs
+  std::uint32_t* merge_ticket;  // of rows whose runs have been brought together
   arch::Floats4* partials;
   std::int64_t block_table_stride;
   std::int32_t batch, query_len, heads_kv, group, rows;
@@ -37,7 +37,9 @@ struct AttentionParams {
   std::int32_t outside_row;             // behind the last token of a sequence or page
   std::int32_t head_inner, head_batch;  // what a head adds to the coordinates
   std::int32_t block_batch;             // and a sequence or page
-  std::int32_t least_chunk, most_chunks;
+  std::int32_t least_chunk_log2, most_chunks;
+  std::int32_t run_levels;
+  float long_run;  // of all tokens, those of a long run
   std::int32_t stages;
   float scale_log2;    // of a score, towards powers of two; with a soft cap, of the cap
   float cap_exponent;  // with a soft cap: 2 log2(e) scale / cap; 0: none

@@ -23,7 +23,7 @@ template <AttentionConfig config>
 class AttentionRing {
  public:
   SLUICE_DEVICE AttentionRing(const AttentionParams& params, std::byte* shared)
-      : layout_(attention_layout(config, params.rows, params.stages, params.most_chunks)), stages_(params.stages), shared_(shared) {}
+      : layout_(attention_layout(config, params.rows, params.stages, params.run_levels)), stages_(params.stages), shared_(shared) {}
 
   // By one thread, before a fence and the barrier that lets the roles begin.
   SLUICE_DEVICE void init() const {
@@ -64,15 +64,14 @@ class AttentionRing {
     return base() + layout_.header_offset + at.stage * static_cast<int>(sizeof(AttentionStageHeader));
   }
   SLUICE_DEVICE arch::SharedAddress meeting() const { return base() + layout_.meeting_offset; }
-  SLUICE_DEVICE arch::SharedAddress last() const { return base() + layout_.last_offset; }
-  SLUICE_DEVICE arch::SharedAddress merging() const { return base() + layout_.merging_offset; }
+  SLUICE_DEVICE arch::SharedAddress tree() const { return base() + layout_.tree_offset; }
   SLUICE_DEVICE arch::SharedAddress statistics() const { return base() + layout_.statistics_offset; }
 
   SLUICE_DEVICE void write_item(const AttentionPosition& at, const AttentionItem& item) const {
     const std::uint32_t low[4] = {static_cast<std::uint32_t>(item.sequence), static_cast<std::uint32_t>(item.head),
-                                  static_cast<std::uint32_t>(item.chunk), static_cast<std::uint32_t>(item.length)};
-    const std::uint32_t high[4] = {static_cast<std::uint32_t>(item.chunks.first), static_cast<std::uint32_t>(item.chunks.tokens),
-                                   static_cast<std::uint32_t>(item.chunks.count), 0};
+                                  static_cast<std::uint32_t>(item.length), static_cast<std::uint32_t>(item.first_token)};
+    const std::uint32_t high[4] = {static_cast<std::uint32_t>(item.chunk_tokens), static_cast<std::uint32_t>(item.chunks),
+                                   static_cast<std::uint32_t>(item.slot), 0};
     arch::store_shared(item_slot(at), low);
     arch::store_shared(item_slot(at) + 16, high);
   }
@@ -82,9 +81,11 @@ class AttentionRing {
     arch::load_shared(item_slot(at) + 16, high);
     return {.sequence = static_cast<int>(low[0]),
             .head = static_cast<int>(low[1]),
-            .chunk = static_cast<int>(low[2]),
-            .length = static_cast<int>(low[3]),
-            .chunks = {.first = static_cast<int>(high[0]), .tokens = static_cast<int>(high[1]), .count = static_cast<int>(high[2])}};
+            .length = static_cast<int>(low[2]),
+            .first_token = static_cast<int>(low[3]),
+            .chunk_tokens = static_cast<int>(high[0]),
+            .chunks = static_cast<int>(high[1]),
+            .slot = static_cast<int>(high[2])};
   }
 
  private:

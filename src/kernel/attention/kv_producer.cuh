@@ -1,4 +1,4 @@
-// The producers: one warp draws chunks and fetches their queries, another fetches their keys and values.
+// The producers: one warp draws runs of chunks and fetches their queries, another fetches their keys and values.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -22,6 +22,8 @@ class AttentionDispatcher {
       hand_over(item);
       fetch_queries(item);
       q_at_.advance(q_slots(config));
+      wait_for_room();
+      list.draw_next();
     }
     item.sequence = -1;
     hand_over(item);
@@ -30,13 +32,13 @@ class AttentionDispatcher {
  private:
   SLUICE_DEVICE void hand_over(const AttentionItem& item) {
     if (arch::lane() == 0) {
-      arch::barrier_wait(ring_.item_empty(at_), at_.parity ^ 1);
       ring_.write_item(at_, item);
       arch::barrier_arrive(ring_.item_full(at_));
     }
     arch::sync_warp();
     at_.advance(kItemSlots);
   }
+  SLUICE_DEVICE void wait_for_room() { arch::barrier_wait(ring_.item_empty(at_), at_.parity ^ 1); }
 
   // A lane a row: tokens x heads of the group.
   SLUICE_DEVICE void fetch_queries(const AttentionItem& item) {
@@ -66,10 +68,10 @@ class KvProducer {
   SLUICE_DEVICE KvProducer(const AttentionParams& params, std::byte* shared) : params_(params), ring_(params, shared) {}
 
   SLUICE_DEVICE void run() {
-    while (take_over()) fetch_chunk();
+    while (take_over()) fetch_run();
     if (arch::lane() == 0) {
       ring_.wait_empty(at_);
-      write_header(kNoMoreStages, 0);
+      write_header(kNoMoreStages, 0, 0);
       arch::barrier_arrive(ring_.full(at_));
     }
     arch::sync_warp();
@@ -84,24 +86,30 @@ class KvProducer {
     arch::barrier_wait(ring_.item_full(items_at_), items_at_.parity);
     item_ = ring_.read_item(items_at_);
     arch::sync_warp();
-    if (arch::lane() == 0) arch::barrier_arrive(ring_.item_empty(items_at_));
-    items_at_.advance(kItemSlots);
     // From the first token that anyone sees, and no further than the last.
     const int seen = params_.window > 0 ? item_.length - params_.query_len - params_.window + 1 : 0;
-    from_ = item_.begin() > seen ? item_.begin() : seen;
+    from_ = item_.first_token > seen ? item_.first_token : seen;
     to_ = item_.end();
     return item_.sequence >= 0;
   }
 
-  SLUICE_DEVICE void fetch_chunk() {
-    int flags = kStageBegins, token = item_.begin(), page = page_of(token);
+  SLUICE_DEVICE void fetch_run() {
+    int token = item_.first_token, page = page_of(token), chunk = 0, chunk_end = token + item_.chunk_tokens;
+    bool has_room = false;
     do {
+      if (!has_room && token + kTokensAhead >= to_) {
+        has_room = true;
+        make_room();
+      }
       const int next_page = page_of(token + kStageTokens);
-      if (token + kStageTokens >= to_) flags |= kStageEnds;
-      if (token >= to_) flags |= kStageEmpty;
+      int flags = token >= to_ ? kStageEmpty : 0;
+      if (token + kStageTokens >= to_)
+        flags |= kChunkEnds | kRunEnds;
+      else if (token + kStageTokens == chunk_end)
+        flags |= kChunkEnds;
       if (arch::lane() == 0) {
         ring_.wait_empty(at_);
-        write_header(flags, token);
+        write_header(flags, token, chunk);
         announce(token);
       }
       fetch(params_.k, page, token);
@@ -112,10 +120,20 @@ class KvProducer {
       }
       fetch(params_.v, page, token);
       at_.advance(params_.stages);
-      flags = 0;
       page = next_page;
       token += kStageTokens;
+      if (token == chunk_end) {
+        ++chunk;
+        chunk_end += item_.chunk_tokens;
+      }
     } while (token < to_);
+  }
+
+  // For the next run: as late as its ticket and queries take to come.
+  static constexpr int kTokensAhead = 256;
+  SLUICE_DEVICE void make_room() {
+    if (arch::lane() == 0) arch::barrier_arrive(ring_.item_empty(items_at_));
+    items_at_.advance(kItemSlots);
   }
 
   // By one lane: so many bytes will come.
@@ -126,11 +144,11 @@ class KvProducer {
       arch::barrier_arrive_expect_bytes(ring_.full(at_), fetched_tokens(token) * kv_row_bytes(config));
   }
 
-  SLUICE_DEVICE void write_header(int flags, int token) {
+  SLUICE_DEVICE void write_header(int flags, int token, int chunk) {
     const std::uint32_t low[4] = {static_cast<std::uint32_t>(flags), static_cast<std::uint32_t>(token),
                                   static_cast<std::uint32_t>(item_.sequence), static_cast<std::uint32_t>(item_.head)};
-    const std::uint32_t high[4] = {static_cast<std::uint32_t>(item_.length), static_cast<std::uint32_t>(item_.chunk),
-                                   static_cast<std::uint32_t>(item_.chunks.count), 0};
+    const std::uint32_t high[4] = {static_cast<std::uint32_t>(item_.length), static_cast<std::uint32_t>(item_.slot),
+                                   static_cast<std::uint32_t>(chunk), 0};
     arch::store_shared(ring_.header(at_), low);
     arch::store_shared(ring_.header(at_) + 16, high);
   }
@@ -217,7 +235,7 @@ class KvProducer {
   AttentionRing<config> ring_;
   AttentionPosition at_, items_at_;
   AttentionItem item_{};
-  int from_ = 0, to_ = 0;  // tokens of the chunk
+  int from_ = 0, to_ = 0;  // tokens of the run
 };
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// What becomes of a chunk's sums: the warps' meet in shared memory; those of several chunks go to the workspace, from where
-// partial_merge.cuh fetches them.
+// What becomes of a chunk's sums: the warps' meet in shared memory, and those of a run's chunks; those of several runs go to the workspace,
+// from where row_merge.cuh fetches them.
 #pragma once
 
 #include "arch/warp_mma.cuh"
@@ -7,6 +7,7 @@
 #include "kernel/attention/attention_fragments.cuh"
 #include "kernel/attention/attention_params.hpp"
 #include "kernel/attention/attention_ring.cuh"
+#include "kernel/attention/part_tree.cuh"
 #include "kernel/attention/workspace.cuh"
 
 namespace sluice {
@@ -17,8 +18,10 @@ class PartialResults {
   using Sums = typename AttentionFragments<config>::Sums;
   static constexpr int kTiles = tiles_of_warp(config);
 
-  SLUICE_DEVICE PartialResults(const AttentionParams& params, const AttentionRing<config>& ring, const AttentionPart& part, int warp)
-      : params_(params), ring_(ring), part_(part), warp_(warp), thread_(warp * 32 + arch::lane()) {}
+  // The header is that of the chunk's last stage.
+  SLUICE_DEVICE PartialResults(const AttentionParams& params, const AttentionRing<config>& ring, const AttentionStageHeader& header,
+                               int warp)
+      : params_(params), ring_(ring), header_(header), warp_(warp), thread_(warp * 32 + arch::lane()) {}
 
   // Of this lane's rows: the greatest score, the sum of powers, and products, relative to it.
   SLUICE_DEVICE void deliver(const float (&maximum)[kTiles][2], const float (&sum)[kTiles][2], Sums& o) {
@@ -49,7 +52,7 @@ class PartialResults {
   }
   SLUICE_DEVICE int slice() const { return warp_ / row_groups(config); }
   SLUICE_DEVICE arch::SharedAddress statistics(int slice, int row) const {
-    return ring_.statistics() + (slice * ((params_.rows + 1) / 2 * 2) + row) * 8;
+    return ring_.statistics() + (slice * even_rows(params_.rows) + row) * 8;
   }
   SLUICE_DEVICE arch::SharedAddress meeting(int slice, int row) const { return ring_.meeting() + (slice * params_.rows + row) * kPitch; }
 
@@ -104,21 +107,31 @@ class PartialResults {
       for (int i = 0; i < 4; ++i) x.o[i] += part[i];
     }
     const int vector = (first + column) / 4;
-    if (part_.chunks > 1)
-      publish(row, vector, x);
+    const bool ends = (header_.flags & kRunEnds) != 0;
+    if (header_.chunk > 0 || !ends) x = tree(row, vector).add(x, header_.chunk, 0, ends, vector == 0);
+    if (!ends) return;
+    if (header_.slot == kNoSlot)
+      write_result<config>(params_, header_.sequence, header_.head, row, vector, x);
     else
-      write_result<config>(params_, part_, row, vector, x);
+      publish(row, vector, x);
+  }
+
+  SLUICE_DEVICE PartTree tree(int row, int vector) const {
+    const int sums_pitch = params_.rows * (config.head_size * 4);
+    return {ring_.tree() + row * (config.head_size * 4) + vector * 16, sums_pitch, ring_.tree() + params_.run_levels * sums_pitch + row * 8,
+            even_rows(params_.rows) * 8};
   }
 
   SLUICE_DEVICE void publish(int row, int vector, const RowPart& x) const {
-    arch::store_published(partial_sums(params_, part_, config.head_size, part_.chunk, row) + vector, {x.o[0], x.o[1], x.o[2], x.o[3]});
-    if (vector == 0)
-      arch::store_published(partial_statistics(params_, part_, config.head_size, part_.chunk, row), {x.maximum, x.sum, 0, 0});
+    arch::store_published(partial_sums(params_, config.head_size, header_.slot, row) + vector, {x.o[0], x.o[1], x.o[2], x.o[3]});
+    if (vector % kVectorsOfStatistics == 0)
+      arch::store_published(partial_statistics(params_, config.head_size, header_.slot, row) + vector / kVectorsOfStatistics,
+                            {x.maximum, x.sum, 0, 0});
   }
 
   const AttentionParams& params_;
   const AttentionRing<config>& ring_;
-  AttentionPart part_;
+  const AttentionStageHeader& header_;
   int warp_, thread_;
 };
 

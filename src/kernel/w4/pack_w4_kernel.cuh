@@ -28,7 +28,6 @@ class PackW4Kernel {
   }
 
   SLUICE_DEVICE void run() const {
-    arch::allow_successor();
     arch::wait_for_predecessor();
     const int thread = arch::warp_in_cta() * 32 + arch::lane();
     store_codes(thread);
