@@ -105,10 +105,10 @@ def _path() -> str:
     """$SLUICE_LIBRARY, or what the wheel carries."""
     if given := os.environ.get("SLUICE_LIBRARY"):
         return given
-    found = sorted((pathlib.Path(__file__).parent / "lib").glob("libsluice.so*"))
-    if not found:
+    carried = pathlib.Path(__file__).parent / "lib" / "libsluice.so"
+    if not carried.exists():
         raise ImportError("this package carries no libsluice.so; install its wheel, or name one in the environment variable SLUICE_LIBRARY")
-    return str(found[0])
+    return str(carried)
 
 
 @functools.lru_cache(maxsize=None)
