@@ -100,7 +100,8 @@ def _of_numpy(array: Any, written: bool) -> View:
 
 
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides, step = [], 1
+    strides: list[int] = []
+    step = 1
     for size in reversed(shape):
         strides.insert(0, step)
         step *= max(size, 1)

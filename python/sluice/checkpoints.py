@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional, Union
 
 import torch
+from torch import Tensor
 
 from .operations import group_size_of, order_of_groups
 
-Tensor = torch.Tensor
 Source = Union[str, "os.PathLike[str]", Mapping[str, Tensor], "Checkpoint"]
 
 
@@ -47,7 +47,7 @@ class Checkpoint:
             from safetensors import safe_open
         except ImportError:
             raise ImportError("checkpoints are read with the package safetensors, which is not installed") from None
-        opened = safe_open(str(file), framework="pt")
+        opened: Any = safe_open(str(file), framework="pt")
         self._tensors.update(dict.fromkeys(opened.keys(), opened))
 
     def __contains__(self, name: str) -> bool:

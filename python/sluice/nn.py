@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Optional, Union
 
 import torch
+from torch import Tensor
 
 from . import checkpoints
 from . import torch as ops
 from .checkpoints import Source, join
 
-Tensor = torch.Tensor
 Place = Union[torch.device, str, None]
 
 

@@ -14,7 +14,7 @@ from .arrays import View, view
 from .device import Device, as_device
 
 _SIXTEEN_BITS = ("bf16", "fp16")
-_OPTIONS = frozenset(name for name, _ in _structures.PlanOptions._fields_) - {"struct_size", "kernel_name", "forget_candidates"}
+_OPTIONS = frozenset(field[0] for field in _structures.PlanOptions._fields_) - {"struct_size", "kernel_name", "forget_candidates"}
 _OPERANDS = ("a", "b", "c", "bias", "scale_a", "scale_b", "groups")
 
 
@@ -77,7 +77,7 @@ class Plan:
         """Grid, workspace and the predicted time in parts: the fields of `sluice_plan_info`."""
         structure = make(_structures.PlanInfo)
         check(library().plan_get_info(self.handle, ctypes.addressof(structure)))
-        return {name: getattr(structure, name) for name, _ in structure._fields_ if name != "struct_size"}
+        return {name: getattr(structure, name) for name in (field[0] for field in structure._fields_) if name != "struct_size"}
 
     def explain(self, most: int = 10) -> str:
         """Why the plan is as it is, with `most` candidates at most."""
@@ -231,7 +231,7 @@ def _expected(p: dict[str, Any]) -> dict[str, tuple[tuple[str, ...], int]]:
     grouping = p.get("grouping", "none")
     shared = {"ragged": ("a", "c", "d"), "along-k": ("a", "b")}.get(grouping, ())
     bias = {"none": 0, "per-row": m, "per-column": n}[p["epilogue"]["bias"]]
-    expected = {
+    expected: dict[str, tuple[tuple[str, ...], int]] = {
         "a": ((p["type_a"],), matrices("a", m, k, p["layout_a"])),
         "c": ((p["type_d"],), matrices("c", m, n, "row-major") if p["epilogue"]["beta"] else 0),
         "d": ((p["type_d"],), matrices("d", m, n, "row-major")),

@@ -229,11 +229,8 @@ def _scaling(scales: Spec, vectors: int, k: int, which: str) -> tuple[str, _Matr
             at = _lie(scales, "scale_" + which)
             tight = {"row-major": one[1], "column-major": one[0]}[at.layout]
             return kind, at._replace(ld=max(at.ld, tight))
-    turn = (lambda *shape: shape) if which == "a" else (lambda *shape: shape[::-1])
-    raise ValueError(
-        f"scale_{which} has shape {turn(*one)}; it may have one element, or {turn(vectors, 1)}, {turn(vectors, _blocks(k))} or "
-        f"{turn(_blocks(vectors), _blocks(k))}"
-    )
+    found, *legal = (each if which == "a" else each[::-1] for each in (one, (vectors, 1), (vectors, _blocks(k)), (_blocks(vectors), _blocks(k))))
+    raise ValueError(f"scale_{which} has shape {found}; it may have one element, or be {legal[0]}, {legal[1]} or {legal[2]}")
 
 
 def _add_groups(fields: dict[str, Any], groups: Optional[Spec], grouping: str, batch: int) -> None:

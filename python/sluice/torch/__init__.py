@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Optional, Union
 
 import torch
+from torch import Tensor
 
 from . import _autograd, _ops  # noqa: F401  they register themselves
 from ._gpu import graph_workspace
@@ -30,8 +31,6 @@ __all__ = [
     "quantize",
     "w4a16_gemm",
 ]
-
-Tensor = torch.Tensor
 
 
 def gemm(
@@ -54,7 +53,7 @@ def gemm(
     activation: none, relu, gelu (tanh), silu. out_dtype: bf16, fp16 or fp32; that of a unless given.
     constant_b: the caller's word that no kernel still running writes b (weights): it is fetched before the kernel before this one has ended."""
     return torch.ops.sluice.gemm(a, b, c, bias, alpha=alpha, beta=beta, activation=activation, bias_per_row=bias_per_row, out_dtype=out_dtype,
-                                 constant_b=constant_b)  # type: ignore[no-any-return]  # fmt: skip
+                                 constant_b=constant_b)  # fmt: skip
 
 
 def fp8_gemm(
@@ -75,7 +74,7 @@ def fp8_gemm(
     each, K a multiple of 16. Scales are fp32 in the orientation of their operand: one number; (M, 1) and (1, N), contiguous; (M, ceil(K/128)) and
     (ceil(K/128), N); or (ceil(M/128), ceil(K/128)) and (ceil(K/128), ceil(N/128)); with the batch in front where each matrix has its own.
     out_dtype: bf16 unless given. No gradients."""
-    return torch.ops.sluice.fp8_gemm(a, b, scale_a, scale_b, bias, alpha=alpha, activation=activation, out_dtype=out_dtype, constant_b=constant_b)  # type: ignore[no-any-return]
+    return torch.ops.sluice.fp8_gemm(a, b, scale_a, scale_b, bias, alpha=alpha, activation=activation, out_dtype=out_dtype, constant_b=constant_b)
 
 
 def grouped_gemm(
@@ -102,7 +101,7 @@ def grouped_gemm(
     Rows of no group are not computed; they are 0, or, with zero=False, which spares a pass over the result, undefined. bias: (N,), the same for all.
     expected_rows: about how many a group has, for the planner. Scales, activation and types as in gemm() and fp8_gemm()."""
     return torch.ops.sluice.grouped_gemm(a, b, groups, bias, scale_a, scale_b, grouping=grouping, activation=activation, expected_rows=expected_rows,
-                                         out_dtype=out_dtype, constant_b=constant_b, zero=zero)  # type: ignore[no-any-return]  # fmt: skip
+                                         out_dtype=out_dtype, constant_b=constant_b, zero=zero)  # fmt: skip
 
 
 def w4a16_gemm(
@@ -122,7 +121,7 @@ def w4a16_gemm(
     a: (M, K), bf16 or fp16 as they were packed for, with contiguous rows; packed: uint8 (bytes,); order: (K,) int32 where weights were packed in
     act-order; group_size (0: whole columns) and zero_points as they were packed. No gradients."""
     return torch.ops.sluice.w4a16_gemm(a, packed, n, order, bias, group_size=group_size, zero_points=zero_points, activation=activation,
-                                       out_dtype=out_dtype)  # type: ignore[no-any-return]  # fmt: skip
+                                       out_dtype=out_dtype)  # fmt: skip
 
 
 def quantize(
@@ -139,7 +138,7 @@ def quantize(
     x, y: (M, K), bf16, fp16 or fp32 with contiguous rows. scaling "1x128": scale is fp32 (M, ceil(K/128)); "128x128": (ceil(M/128), ceil(K/128)).
     column_major_scales: the same shape, but scales of one 128 of K are adjacent. No gradients."""
     return torch.ops.sluice.quantize(x, y, scaling=scaling, dtype=dtype, power_of_two_scales=power_of_two_scales,
-                                     column_major_scales=column_major_scales)  # type: ignore[no-any-return]  # fmt: skip
+                                     column_major_scales=column_major_scales)  # fmt: skip
 
 
 def pack_w4(
@@ -158,7 +157,7 @@ def pack_w4(
     gptq: codes int32 (K/8, N); scales (groups, N); zeros int32 (groups, N/8), less one unless zeros_as_stored.
     awq: codes int32 (K, N/8); scales (groups, N); zeros int32 (groups, N/8), both in AWQ's order of columns.
     Without zeros the zero point is 8. Groups have 32, 64 or 128 rows of K, or all. order: (K,) int32, sluice.order_of_groups(g_idx)."""
-    return torch.ops.sluice.pack_w4(codes, scales, zeros, order, source=source, dtype=dtype, zeros_as_stored=zeros_as_stored)  # type: ignore[no-any-return]
+    return torch.ops.sluice.pack_w4(codes, scales, zeros, order, source=source, dtype=dtype, zeros_as_stored=zeros_as_stored)
 
 
 def decode_attention(
@@ -203,4 +202,4 @@ def histogram(
 
     Integers: bin i counts first + i. Floats: bins of equal width from `lower` to below `upper`. outside: "ignored", or "clamped" into the first and last
     bin. A NaN counts nowhere."""
-    return torch.ops.sluice.histogram(samples, bins, first=first, lower=lower, upper=upper, dtype=dtype, outside=outside)  # type: ignore[no-any-return]
+    return torch.ops.sluice.histogram(samples, bins, first=first, lower=lower, upper=upper, dtype=dtype, outside=outside)

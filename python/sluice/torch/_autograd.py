@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Optional
 
 import torch
+from torch import Tensor
 
 from ._ops import SCHEMAS, library
-
-Tensor = torch.Tensor
 
 
 def _derivative(activation: str, z: Tensor) -> Tensor:
@@ -34,7 +33,7 @@ def _gemm_context(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Tenso
     ctx.c, ctx.bias = (None if each is None else (each.dtype, each.dim()) for each in (c, bias))
 
 
-def _through_activation(ctx: Any, gradient: Tensor, output: Optional[Tensor], z: Any) -> Tensor:
+def _through_activation(ctx: Any, gradient: Tensor, output: Any, z: Any) -> Tensor:
     """The gradient of what the activation was applied to; z() gives that in fp32."""
     activation = ctx.how["activation"]
     if activation == "none":
@@ -55,7 +54,7 @@ def _gemm_backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     gemm = torch.ops.sluice.gemm
 
     def z() -> Tensor:
-        return gemm(a, b, _float(c), _float(bias), alpha=alpha, beta=beta, bias_per_row=per_row, out_dtype=torch.float32)  # type: ignore[no-any-return]
+        return gemm(a, b, _float(c), _float(bias), alpha=alpha, beta=beta, bias_per_row=per_row, out_dtype=torch.float32)
 
     g = _through_activation(ctx, gradient, output, z)
     g16 = g.to(a.dtype).contiguous()
@@ -96,7 +95,7 @@ def _grouped_backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...
     product = torch.ops.sluice.grouped_gemm
 
     def z() -> Tensor:
-        return product(a, b, groups, _float(bias), grouping=grouping, expected_rows=rows, out_dtype=torch.float32)  # type: ignore[no-any-return]
+        return product(a, b, groups, _float(bias), grouping=grouping, expected_rows=rows, out_dtype=torch.float32)
 
     g = _through_activation(ctx, gradient, output, z)
     wanted = ctx.needs_input_grad
@@ -121,7 +120,7 @@ def _grouped_backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...
 def _masked_weights(a: Tensor, g16: Tensor, groups: Tensor) -> Tensor:
     """Rows behind a group's end may hold anything, NaN too, which times 0 is no 0."""
     counted = torch.where(_rows_of_groups(groups, a, "masked"), a, 0)
-    return torch.ops.sluice.gemm(counted.mT, g16)  # type: ignore[no-any-return]
+    return torch.ops.sluice.gemm(counted.mT, g16)
 
 
 def _none(name: str) -> None:

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any, Optional
 
 import torch
+from torch import Tensor
 
 from .. import _structures
 from .._library import check, library, make, size_of
@@ -14,7 +15,7 @@ from ..operations import expect, histogram_fields, pack_w4_fields, quantize_fiel
 from ..arrays import view
 from ..products import W4
 from . import _gpu
-from ._products import How, Tensor, multiply
+from ._products import How, multiply
 from ._tensors import DTYPES, maybe_spec, name_of, one_device, spec_of
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Optional
 
 import torch
+from torch import Tensor
 
 from ..operations import scale_shape
 from . import _kernels
 from ._kernels import empty_quantized
-
-Tensor = torch.Tensor
 
 library = torch.library.Library("sluice", "DEF")
 

@@ -6,6 +6,7 @@ import struct
 from typing import Any, NamedTuple, Optional
 
 import torch
+from torch import Tensor
 
 from .._library import library, raise_error
 from ..operations import PLANS_KEPT, host_device, plan_of
@@ -13,8 +14,6 @@ from ..plan import Plan
 from ..products import W4, product
 from . import _gpu
 from ._tensors import DTYPES, maybe_spec, name_of, one_device, spec_of
-
-Tensor = torch.Tensor
 
 # sluice_arguments, packed: a new one for each call, so that threads do not meet in it.
 _ARGUMENTS = struct.Struct("N8P")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Optional
 
 import torch
+from torch import Tensor
 
 from .._library import library, raise_error
 from . import _gpu
-from ._products import ARGUMENTS_BYTES, How, Tensor, pack_arguments, prepare, run
+from ._products import ARGUMENTS_BYTES, How, pack_arguments, prepare, run
 
 
 
