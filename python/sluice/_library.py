@@ -6,7 +6,7 @@ import ctypes
 import functools
 import os
 import pathlib
-from typing import Any, Optional, TypeVar
+from typing import Any, TypeVar
 
 from ._structures import STRUCTURES, WORDS, Structure
 
@@ -128,17 +128,13 @@ def raise_error(status: int) -> None:
     raise (ValueError if status in _CALLERS else RuntimeError)(words)
 
 
-def address(structure: Optional[ctypes.Structure]) -> Optional[int]:
-    return None if structure is None else ctypes.addressof(structure)
-
-
 def make(kind: type[S], **fields: Any) -> S:
     """A structure with the library's defaults and these fields. Words stand for the numbers of enumerations.
 
     Errors: TypeError for a field that there is none of, ValueError for a word that is none of its field's."""
     made = kind()
     name = next(name for name, each in STRUCTURES.items() if each is kind)
-    check(getattr(library(), name[len("sluice_") :] + "_init")(ctypes.addressof(made), ctypes.sizeof(made)))
+    check(getattr(library(), name[len("sluice_") :] + "_init")(ctypes.byref(made), ctypes.sizeof(made)))
     known = {field[0] for field in kind._fields_}
     for field, value in fields.items():
         if field not in known or field == "struct_size":
@@ -162,7 +158,7 @@ def number(field: str, value: Any) -> Any:
 def text_of(function: Any, *arguments: Any) -> str:
     """What a function hands out through its last argument, a `char**`."""
     text = ctypes.c_void_p()
-    check(function(*arguments, ctypes.addressof(text)))
+    check(function(*arguments, ctypes.byref(text)))
     try:
         return ctypes.string_at(text.value or 0).decode()
     finally:
@@ -172,7 +168,7 @@ def text_of(function: Any, *arguments: Any) -> str:
 def size_of(function: Any, *arguments: Any) -> int:
     """What a function hands out through its last argument, a `size_t*`."""
     size = ctypes.c_size_t()
-    check(function(*arguments, ctypes.addressof(size)))
+    check(function(*arguments, ctypes.byref(size)))
     return size.value
 
 

@@ -120,14 +120,14 @@ def decode_attention(
 
 
 def _attend(problem: Any, arguments: Any, place: Optional[int], workspace: Any, stream: int, backend: str, threads: int, emulator: dict[str, Any]) -> None:
-    asked, given = ctypes.addressof(problem), ctypes.addressof(arguments)
+    asked, given = ctypes.byref(problem), ctypes.byref(arguments)
     if place is not None:
         if workspace is None:
             raise ValueError("workspace is missing: attention in device memory needs one, prepared by prepare_attention_workspace(); sluice.torch has its own")
         space = view(workspace, stream=stream, written=True)
-        check(library().attention(asked, _gpu(place).address, given, space.pointer, space.span_bytes, stream))
+        check(library().attention(asked, _gpu(place).reference, given, space.pointer, space.span_bytes, stream))
     elif backend == "emulator":
-        check(library().attention_on_emulator(asked, host_device().address, given, ctypes.addressof(make(_structures.EmulatorOptions, **emulator))))
+        check(library().attention_on_emulator(asked, host_device().reference, given, ctypes.byref(make(_structures.EmulatorOptions, **emulator))))
     else:
         refuse_other_backends(backend, emulator)
         check(library().attention_on_cpu(asked, given, threads))

@@ -23,21 +23,21 @@ class Device:
     def find(cls, name: str) -> Device:
         """One of the built-in devices. Errors: ValueError that lists them."""
         found = cls(make(_structures.Device))
-        check(library().device_find(name.encode(), found.address))
+        check(library().device_find(name.encode(), found.reference))
         return found
 
     @classmethod
     def current(cls) -> Device:
         """The GPU that is current in the CUDA runtime. Errors: ValueError for a build without CUDA, RuntimeError where there is no Hopper GPU."""
         found = cls(make(_structures.Device))
-        check(library().device_current(found.address))
+        check(library().device_current(found.reference))
         return found
 
     @classmethod
     def from_json(cls, text: str) -> Device:
         """What `to_json()` has written. Errors: ValueError that names the field."""
         found = cls(make(_structures.Device))
-        check(library().device_from_json(text.encode(), found.address))
+        check(library().device_from_json(text.encode(), found.reference))
         return found
 
     @staticmethod
@@ -46,12 +46,12 @@ class Device:
         return [library().device_name(index).decode() for index in range(library().device_count())]
 
     def to_json(self) -> str:
-        return text_of(library().device_to_json, self.address)
+        return text_of(library().device_to_json, self.reference)
 
     @property
-    def address(self) -> int:
-        """Of the C structure, for as long as this object lives."""
-        return ctypes.addressof(self._structure)
+    def reference(self) -> Any:
+        """The C structure, as functions of the library take it."""
+        return ctypes.byref(self._structure)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

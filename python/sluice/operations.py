@@ -116,7 +116,7 @@ def _multiply(arrays: dict[str, Any], out: Any, stream: int, workspace: Any, bac
         run_on_host(made, arguments, backend, threads, **emulator)
         return d
     space = None if workspace is None else view(workspace, stream=stream, written=True)
-    check(library().run(made.handle, ctypes.addressof(arguments), space and space.pointer, space.span_bytes if space else 0, stream))
+    check(library().run(made.handle, ctypes.byref(arguments), space and space.pointer, space.span_bytes if space else 0, stream))
     return d
 
 
@@ -292,12 +292,12 @@ def expect(name: str, array: View, shape: tuple[int, ...], dtype: Union[str, tup
 
 def _run(name: str, problem: Any, arguments: Any, place: Optional[int], stream: int, backend: str, threads: int, emulator: dict[str, Any]) -> None:
     """One of the operations that need no plan, wherever its arrays lie."""
-    at = ctypes.addressof(problem), ctypes.addressof(arguments)
+    at = ctypes.byref(problem), ctypes.byref(arguments)
     if place is not None:
         _gpu(place)  # refuses a build without kernels
         check(getattr(library(), name)(*at, stream))
     elif backend == "emulator":
-        check(getattr(library(), name + "_on_emulator")(*at, ctypes.addressof(make(_structures.EmulatorOptions, **emulator))))
+        check(getattr(library(), name + "_on_emulator")(*at, ctypes.byref(make(_structures.EmulatorOptions, **emulator))))
     else:
         refuse_other_backends(backend, emulator)
         check(getattr(library(), name + "_on_cpu")(*at, threads))
@@ -339,7 +339,7 @@ def group_size_of(k: int, groups: int) -> int:
 
 def packed_w4_bytes(n: int, k: int, group_size: int = 128, zero_points: bool = False) -> int:
     """How many bytes pack_w4() makes."""
-    return size_of(library().packed_w4_bytes, ctypes.addressof(make(_structures.PackW4Problem, n=n, k=k, group_size=group_size, zero_points=zero_points)))
+    return size_of(library().packed_w4_bytes, ctypes.byref(make(_structures.PackW4Problem, n=n, k=k, group_size=group_size, zero_points=zero_points)))
 
 
 def pack_w4(
@@ -372,7 +372,7 @@ def pack_w4(
     if order is not None:
         expect("order", at["order"], (fields["k"],), "int32")
     problem = make(_structures.PackW4Problem, **fields)
-    shape = (size_of(library().packed_w4_bytes, ctypes.addressof(problem)),)
+    shape = (size_of(library().packed_w4_bytes, ctypes.byref(problem)),)
     out = _result(out, views, shape, "uint8")
     at["out"] = view(out, stream=stream, written=True)
     expect("out", at["out"], shape, "uint8")
@@ -387,9 +387,9 @@ def unpack_w4(packed: Any, n: int, k: int, *, group_size: int = 128, zero_points
     if at.device is not None:
         raise ValueError(f"packed lies {at.place}; weights are unpacked in host memory alone")
     problem = make(_structures.PackW4Problem, n=n, k=k, group_size=group_size, zero_points=zero_points, type=dtype)
-    expect("packed", at, (size_of(library().packed_w4_bytes, ctypes.addressof(problem)),), "uint8")
+    expect("packed", at, (size_of(library().packed_w4_bytes, ctypes.byref(problem)),), "uint8")
     weights = empty((n, k), dtype)
-    check(library().unpack_w4_on_cpu(ctypes.addressof(problem), at.pointer, view(weights).pointer))
+    check(library().unpack_w4_on_cpu(ctypes.byref(problem), at.pointer, view(weights).pointer))
     return weights
 
 

@@ -9,7 +9,7 @@ import weakref
 from typing import Any, Optional, Union
 
 from . import _structures
-from ._library import address, check, library, make, size_of, text_of
+from ._library import check, library, make, size_of, text_of
 from .arrays import View, view
 from .device import Device, as_device
 
@@ -38,7 +38,7 @@ def plan(m: int, n: int, k: int, *, device: Union[Device, str, None] = None, ker
 def _create(problem: _structures.Problem, device: Device, *, kernel: Optional[str] = None, **options: Any) -> Plan:
     restricted = make(_structures.PlanOptions, **({"kernel_name": kernel} if kernel else {}), **options) if kernel or options else None
     handle = ctypes.c_void_p()
-    check(library().plan_create(ctypes.addressof(problem), device.address, address(restricted), ctypes.addressof(handle)))
+    check(library().plan_create(ctypes.byref(problem), device.reference, restricted and ctypes.byref(restricted), ctypes.byref(handle)))
     return Plan(handle.value or 0)
 
 
@@ -56,7 +56,7 @@ class Plan:
     def from_json(cls, text: str) -> Plan:
         """What `to_json()` or `sluice plan --json` has written. Errors: ValueError that names the field, or the kernel that this build lacks."""
         handle = ctypes.c_void_p()
-        check(library().plan_from_json(text.encode(), ctypes.addressof(handle)))
+        check(library().plan_from_json(text.encode(), ctypes.byref(handle)))
         return cls(handle.value or 0)
 
     def to_json(self) -> str:
@@ -76,7 +76,7 @@ class Plan:
     def info(self) -> dict[str, Any]:
         """Grid, workspace and the predicted time in parts: the fields of `sluice_plan_info`."""
         structure = make(_structures.PlanInfo)
-        check(library().plan_get_info(self.handle, ctypes.addressof(structure)))
+        check(library().plan_get_info(self.handle, ctypes.byref(structure)))
         return {name: getattr(structure, name) for name in (field[0] for field in structure._fields_) if name != "struct_size"}
 
     def explain(self, most: int = 10) -> str:
@@ -123,7 +123,7 @@ class Plan:
             space = None if workspace is None else view(workspace, stream=stream, written=True)
             check(
                 library().run(
-                    self.handle, ctypes.addressof(arguments), space and space.pointer, space.span_bytes if space else 0, stream
+                    self.handle, ctypes.byref(arguments), space and space.pointer, space.span_bytes if space else 0, stream
                 )
             )
 
@@ -131,7 +131,9 @@ class Plan:
         return text_of(library().plan_to_string, self.handle)
 
     def __repr__(self) -> str:
-        return f"<sluice.Plan {self}>"
+        written = json.loads(self.to_json())
+        m, n, k = (written["problem"][size] for size in "mnk")
+        return f"<sluice.Plan {m} x {n} x {k} on {written['device']['name']}: {self.kernel or 'nothing to compute'}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.to_json() == other.to_json()
@@ -177,10 +179,10 @@ def run_on_host(made: Plan, arguments: _structures.Arguments, backend: str, thre
     """The plan in host memory. Errors: ValueError for a backend that is none, or emulator options with the reference."""
     if backend == "emulator":
         options = make(_structures.EmulatorOptions, **emulator)
-        check(library().run_on_emulator(made.handle, ctypes.addressof(arguments), ctypes.addressof(options), None, None))
+        check(library().run_on_emulator(made.handle, ctypes.byref(arguments), ctypes.byref(options), None, None))
         return
     refuse_other_backends(backend, emulator)
-    check(library().run_on_cpu(made.handle, ctypes.addressof(arguments), threads, None, None))
+    check(library().run_on_cpu(made.handle, ctypes.byref(arguments), threads, None, None))
 
 
 def refuse_other_backends(backend: str, emulator: dict[str, Any]) -> None:
@@ -252,7 +254,7 @@ def _packed_bytes(p: dict[str, Any]) -> int:
     if 0 in (p["batch"], n := p["n"], p["k"]):
         return 0
     packing = make(_structures.PackW4Problem, n=n, k=p["k"], **p.get("w4", {}))
-    return int((p["batch"] - 1) * p["batch_stride_b"]) + size_of(library().packed_w4_bytes, ctypes.addressof(packing))
+    return int((p["batch"] - 1) * p["batch_stride_b"]) + size_of(library().packed_w4_bytes, ctypes.byref(packing))
 
 
 def _scale_elements(p: dict[str, Any], operand: str, vectors: int, shared: bool) -> int:

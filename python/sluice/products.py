@@ -65,8 +65,8 @@ def _lie(spec: Spec, name: str, fastest: Optional[int] = None) -> _Matrix:
 
 
 def _distance(stride: int, count: int, length: int) -> int:
-    """The leading dimension. Of a single row (or column) any will do, and one that 16 bytes divide is fast."""
-    return stride if count > 1 else -(-length // 16) * 16
+    """The leading dimension. Of a single row (or column), or of empty ones, any will do, and one that 16 bytes divide is fast."""
+    return stride if count > 1 and length > 0 else max(-(-length // 16), 1) * 16
 
 
 def product(

@@ -148,6 +148,6 @@ def _capture_info() -> Any:
 def _capture_id(stream: int) -> int:
     """The driver's number of the capture that this stream is part of."""
     status, number = ctypes.c_int(), ctypes.c_uint64()
-    if failed := _capture_info()(stream, ctypes.addressof(status), ctypes.addressof(number), None, None, None):
+    if failed := _capture_info()(stream, ctypes.byref(status), ctypes.byref(number), None, None, None):
         raise RuntimeError(f"the CUDA driver does not say which capture the stream is part of (error {failed})")
     return number.value

@@ -70,7 +70,7 @@ def packed_bytes(n: int, k: int, group_size: int, zero_points: bool) -> int:
     size = _sizes.get(key)
     if size is None:
         problem = make(_structures.PackW4Problem, n=n, k=k, group_size=group_size, zero_points=zero_points)
-        size = _sizes.put(key, size_of(library().packed_w4_bytes, ctypes.addressof(problem)))
+        size = _sizes.put(key, size_of(library().packed_w4_bytes, ctypes.byref(problem)))
     return size
 
 
@@ -106,7 +106,7 @@ class _on:
 
 
 def _run(name: str, problem: Any, arguments: Any, device: torch.device) -> None:
-    at = ctypes.addressof(problem), ctypes.addressof(arguments)
+    at = ctypes.byref(problem), ctypes.byref(arguments)
     with _on(device) as stream:
         if stream is None:
             check(getattr(library(), name + "_on_cpu")(*at, 0))
@@ -150,7 +150,7 @@ def pack_w4(
     if order is not None:
         expect("order", view(order), (fields["k"],), "int32")
     problem = make(_structures.PackW4Problem, **fields)
-    packed = aligned_bytes(size_of(library().packed_w4_bytes, ctypes.addressof(problem)), device)
+    packed = aligned_bytes(size_of(library().packed_w4_bytes, ctypes.byref(problem)), device)
     pointers = {name: tensor.data_ptr() for name, tensor in given.items() if tensor is not None}
     _run("pack_w4", problem, make(_structures.PackW4Arguments, packed=packed.data_ptr(), **pointers), device)
     return packed
@@ -187,13 +187,13 @@ def decode_attention(
     arguments = make(_structures.AttentionArguments, o=o.data_ptr(), **({"lse": lse.data_ptr()} if return_lse else {}), **pointers)
     if block_table is not None:
         arguments.block_table_stride = block_table.stride(0) if q.shape[0] > 1 else block_table.shape[1]
-    asked, passed = ctypes.addressof(problem), ctypes.addressof(arguments)
+    asked, passed = ctypes.byref(problem), ctypes.byref(arguments)
     with _on(device) as stream:
         if stream is None:
             check(library().attention_on_cpu(asked, passed, 0))
         else:
             space = _gpu.workspace("attention", device.index, stream, size)
-            check(library().attention(asked, _gpu.gpu(device.index).address, passed, space.pointer, space.size_bytes, stream))
+            check(library().attention(asked, _gpu.gpu(device.index).reference, passed, space.pointer, space.size_bytes, stream))
     return o, lse
 
 
@@ -205,7 +205,7 @@ def _attention_problem(fields: dict[str, Any], device: torch.device) -> tuple[An
         problem = make(_structures.AttentionProblem, **fields)
         size = 0
         if device.type == "cuda":
-            size = size_of(library().attention_workspace_bytes, ctypes.addressof(problem), _gpu.gpu(device.index).address)
+            size = size_of(library().attention_workspace_bytes, ctypes.byref(problem), _gpu.gpu(device.index).reference)
         found = _ATTENTION_PROBLEMS.put(key, (problem, size))
     return found
 
