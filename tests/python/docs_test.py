@@ -34,7 +34,6 @@ def test_patch_says_what_the_page_shows(capsys):
 @pytest.mark.parametrize("name", ["llama.py", "mixture_of_experts.py"])
 def test_examples(name):
     pytest.importorskip("torch")
-    pytest.importorskip("ml_dtypes")
     run = [sys.executable, str(ROOT / "examples/python" / name)]
     done = subprocess.run([*run, "--device", "cpu", "--small"], text=True, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

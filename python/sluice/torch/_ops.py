@@ -7,7 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from ..operations import scale_shape
+from ..operations import group_size_of, scale_shape
 from . import _kernels
 from ._kernels import empty_quantized
 
@@ -72,8 +72,6 @@ def _fake_pack(
     codes: Tensor, scales: Tensor, zeros: Optional[Tensor] = None, order: Optional[Tensor] = None, *, source: str = "plain", **_: Any
 ) -> Tensor:
     """Shapes of weights are constants: the library says how many bytes they take."""
-    from ..operations import group_size_of
-
     rows, columns = int(codes.shape[0]), int(codes.shape[1])
     n, k = {"plain": (rows, columns * (2 if codes.dtype == torch.uint8 else 8)), "gptq": (columns, rows * 8), "awq": (columns * 8, rows)}[source]
     groups = int(scales.shape[1 if source == "plain" else 0])
