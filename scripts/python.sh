@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The Python package as somebody installs it who has no GPU.
 #
-#   scripts/python.sh install          a new virtual environment, `pip install .` without CUDA and emulator, torch if it can be had, mypy --strict
+#   scripts/python.sh install          a new virtual environment, `pip install .` without CUDA, emulator and tool, torch if it can be had, mypy --strict
 #   scripts/python.sh test BUILD_DIR   pytest in it, and again, with the library of BUILD_DIR, the tests that need the emulator
 #
 # Torch is a download of gigabytes: it is kept in build-python-test/torch, and where it cannot be had within TORCH_SECONDS (150; 0 does not try) its tests
@@ -34,7 +34,7 @@ install_package() {
   rm -rf "$place/venv" "$place"/*.xml
   mkdir -p "$place"
   quietly python3 -m venv "$place/venv"
-  quietly "$venv/pip" install ".[test]" -C cmake.define.SLUICE_CUDA=OFF -C cmake.define.SLUICE_EMULATOR=OFF
+  quietly "$venv/pip" install ".[test]" -C cmake.define.SLUICE_CUDA=OFF -C cmake.define.SLUICE_EMULATOR=OFF -C cmake.define.SLUICE_CLI=OFF
   "$venv/python" -c 'import sluice; print("installed sluice", sluice.__version__, "as", sluice._library._path())' || exit 1
   echo "pip install .: $((SECONDS - start)) s"
   has_torch || get_torch
@@ -45,8 +45,9 @@ install_package() {
 run_tests() {
   local failed=0
   has_torch && export PYTHONPATH=$torch
+  export SLUICE_EXECUTABLE=$PWD/$1/cli/sluice
   "$venv/pytest" -q --junit-xml "$place/tests.xml" || failed=1
-  SLUICE_LIBRARY=$PWD/$1/src/libsluice.so SLUICE_EXECUTABLE=$PWD/$1/cli/sluice "$venv/pytest" -q -k emulator --junit-xml "$place/emulator.xml" || failed=1
+  SLUICE_LIBRARY=$PWD/$1/src/libsluice.so "$venv/pytest" -q -k emulator --junit-xml "$place/emulator.xml" || failed=1
   return $failed
 }
 

@@ -6,7 +6,7 @@ model with Sluice's layers and attention in bf16, FP8 and 4-bit weights.
 
 Every variant decodes greedily from the same weights and the same cache. All but `eager` are captured in a CUDA graph of one step, which is replayed;
 those named `compiled` went through torch.compile before, so that what lies between the products is fused alike. Torch attends over the whole room of the
-cache under a mask, as static caches do; Sluice over the tokens that are there.
+cache under a mask, as static caches do, by scaled_dot_product_attention() or by two products, whichever is faster; Sluice over the tokens that are there.
 """
 
 import argparse
@@ -21,20 +21,23 @@ from torch.nn import functional
 import sluice.nn
 import sluice.torch
 
-VARIANTS = {  # name: (weights for sluice.nn.patch(), or None; torch.compile; a graph)
-    "torch, eager": (None, False, False),
-    "torch": (None, False, True),
-    "torch, compiled": (None, True, True),
-    "sluice bf16, compiled": ("same", True, True),
-    "sluice fp8, compiled": ("fp8", True, True),
-    "sluice w4a16, compiled": ("w4", True, True),
+VARIANTS = {  # name: (weights for sluice.nn.patch(), or None; attention; torch.compile; a graph)
+    "torch, eager": (None, "sdpa", False, False),
+    "torch": (None, "sdpa", False, True),
+    "torch, compiled": (None, "sdpa", True, True),
+    "torch, compiled, by products": (None, "products", True, True),
+    "sluice bf16, compiled": ("same", "sluice", True, True),
+    "sluice fp8, compiled": ("fp8", "sluice", True, True),
+    "sluice w4a16, compiled": ("w4", "sluice", True, True),
 }
+# How far logits may be from plain PyTorch's: what rounding, and quantising without calibration, do to random weights.
+ALLOWED = {None: 0.05, "same": 0.05, "fp8": 0.3, "w4": 0.7}
 
 
 class Attention(nn.Module):
-    def __init__(self, how, with_sluice):
+    def __init__(self, how, kind):
         super().__init__()
-        self.heads, self.key_heads, self.size, self.with_sluice = how.heads, how.key_heads, how.head_size, with_sluice
+        self.heads, self.key_heads, self.size, self.kind = how.heads, how.key_heads, how.head_size, kind
         self.qkv = nn.Linear(how.hidden, (how.heads + 2 * how.key_heads) * how.head_size, bias=False)
         self.out = nn.Linear(how.heads * how.head_size, how.hidden, bias=False)
         self.register_buffer("keys", torch.zeros(how.batch, how.room, how.key_heads, how.head_size))
@@ -48,13 +51,20 @@ class Attention(nn.Module):
         rows = torch.arange(batch, device=x.device)
         self.keys[rows, positions] = k
         self.values[rows, positions] = v
-        if self.with_sluice:
+        if self.kind == "sluice":
             o = sluice.torch.decode_attention(q[:, None].contiguous(), self.keys, self.values, (positions + 1).to(torch.int32))
         else:
-            seen = torch.arange(self.keys.shape[1], device=x.device)[None, :] <= positions[:, None]
-            o = functional.scaled_dot_product_attention(q[:, :, None], self.keys.transpose(1, 2), self.values.transpose(1, 2),
-                                                        attn_mask=seen[:, None, None], enable_gqa=True)  # fmt: skip
+            # The heads that share a key head are as the new tokens of one: keys and values are read once.
+            grouped = q.view(batch, self.key_heads, -1, self.size)
+            seen = (torch.arange(self.keys.shape[1], device=x.device)[None, :] <= positions[:, None])[:, None, None]
+            attend = functional.scaled_dot_product_attention if self.kind == "sdpa" else by_products
+            o = attend(grouped, self.keys.transpose(1, 2), self.values.transpose(1, 2), seen)
         return self.out(o.reshape(batch, -1))
+
+
+def by_products(q, k, v, seen):
+    scores = (q @ k.mT).float() * q.shape[-1] ** -0.5
+    return torch.softmax(scores.masked_fill(~seen, -float("inf")), -1).to(v.dtype) @ v
 
 
 def rotated(x, cos, sin):
@@ -63,9 +73,9 @@ def rotated(x, cos, sin):
 
 
 class Block(nn.Module):
-    def __init__(self, how, with_sluice):
+    def __init__(self, how, kind):
         super().__init__()
-        self.attention = Attention(how, with_sluice)
+        self.attention = Attention(how, kind)
         self.gate_up, self.down = nn.Linear(how.hidden, 2 * how.width, bias=False), nn.Linear(how.width, how.hidden, bias=False)
         self.before, self.between = nn.RMSNorm(how.hidden), nn.RMSNorm(how.hidden)
 
@@ -76,10 +86,10 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    def __init__(self, how, with_sluice=False):
+    def __init__(self, how, kind):
         super().__init__()
         self.embedding = nn.Embedding(how.vocabulary, how.hidden)
-        self.blocks = nn.ModuleList(Block(how, with_sluice) for _ in range(how.layers))
+        self.blocks = nn.ModuleList(Block(how, kind) for _ in range(how.layers))
         self.norm, self.head = nn.RMSNorm(how.hidden), nn.Linear(how.hidden, how.vocabulary, bias=False)
         angles = torch.outer(torch.arange(how.room), 10000.0 ** -(torch.arange(0, how.head_size, 2) / how.head_size))
         self.register_buffer("cos", angles.cos())
@@ -94,11 +104,11 @@ class Model(nn.Module):
         return self.head(self.norm(x))
 
 
-def build(how, weights):
+def build(how, weights, kind):
     """The same numbers for every variant."""
     torch.manual_seed(0)
     with torch.device(how.device):
-        model = Model(how, with_sluice=weights is not None).to(torch.bfloat16).eval().requires_grad_(False)
+        model = Model(how, kind).to(torch.bfloat16).eval().requires_grad_(False)
     generator = torch.Generator(how.device).manual_seed(0)
     for parameter in model.parameters():
         if parameter.dim() == 2:
@@ -171,21 +181,21 @@ def tokens_per_second(how, decoder):
 
 def compare(how, names):
     print(f"\nbatch {how.batch}: {how.layers} layers of {how.hidden}, width {how.width}, {how.heads} heads over {how.key_heads}, {how.context} tokens in the cache, {how.steps} steps")
-    print(f"{'':<26} {'tokens/s':>10} {'ms/step':>9} {'to torch, compiled':>19} {'logits differ by':>17}")
+    print(f"{'':<28} {'tokens/s':>10} {'ms/step':>9} {'to the best of torch':>21} {'logits differ by':>17}")
     expected, base = None, None
     for name in names:
-        weights, compiled, in_graph = VARIANTS[name]
+        weights, kind, compiled, in_graph = VARIANTS[name]
         torch._dynamo.reset()
         with torch.no_grad():
-            decoder = Decoder(how, build(how, weights), compiled, in_graph)
+            decoder = Decoder(how, build(how, weights, kind), compiled, in_graph)
             logits = first_logits(decoder)
             expected = logits if expected is None else expected
             difference = (logits - expected).norm() / expected.norm()
             rate = tokens_per_second(how, decoder) if how.device == "cuda" else None
-        base = rate if name == "torch, compiled" else base
-        timed = [f"{rate:.1f}", f"{1e3 * how.batch / rate:.3f}", f"{rate / base:.2f}" if base else "-"] if rate else ["-"] * 3
-        print(f"{name:<26} {timed[0]:>10} {timed[1]:>9} {timed[2]:>19} {difference:>17.4f}")
-        assert torch.isfinite(logits).all() and difference < {None: 0.02, "same": 0.02, "fp8": 0.2, "w4": 0.5}[weights], f"{name} computes something else"
+        base = max(rate, base or 0.0) if rate and weights is None else base
+        timed = [f"{rate:.1f}", f"{1e3 * how.batch / rate:.3f}", f"{rate / base:.2f}" if base and weights else "-"] if rate else ["-"] * 3
+        print(f"{name:<28} {timed[0]:>10} {timed[1]:>9} {timed[2]:>21} {difference:>17.4f}")
+        assert torch.isfinite(logits).all() and difference < ALLOWED[weights], f"{name} computes something else"
         del decoder
         if how.device == "cuda":
             torch.cuda.empty_cache()
@@ -196,7 +206,7 @@ def arguments():
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--small", action="store_true", help="a model of a few numbers")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8, 64])
-    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--context", type=int, default=1000, help="tokens in the cache before the first step")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--runs", type=int, default=5)
