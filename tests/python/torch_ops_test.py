@@ -203,6 +203,31 @@ def test_gradients_along_k(device):
     )
 
 
+def test_functions_show_their_calls_to_whoever_looks(device):
+    """They call kernels directly, except where a mode, a transform, a gradient or a tensor without memory is about."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Recorder(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+            seen.append(str(function))
+            return function(*arguments, **(keywords or {}))
+
+    a, w = randn(8, 64, device=device), randn(48, 64, device=device)
+    plain = st.gemm(a, w.t())
+    with Recorder():
+        assert torch.equal(st.gemm(a, w.t()), plain)
+    assert "sluice.gemm.default" in seen
+    assert st.gemm(a.to("meta"), w.to("meta").t()).device.type == "meta"
+    assert st.gemm(a, w.requires_grad_().t()).requires_grad and not st.gemm(a, w.detach().t()).requires_grad
+    with torch.no_grad():
+        assert not st.gemm(a, w.t()).requires_grad
+    batch = randn(3, 8, 64, device=device)
+    transformed = torch.vmap(lambda x: st.gemm(x, w.detach().t()))(batch)  # one after another, as torch does without a rule
+    assert torch.equal(transformed, torch.stack([st.gemm(x, w.detach().t()) for x in batch]))
+
+
 def test_what_has_no_gradient_says_so(device):
     x = randn(8, 256, device=device, grad=True)
     packed = st.pack_w4(integers(0, 256, (48, 128), device, torch.uint8), randn(48, 2, device=device))
@@ -255,6 +280,18 @@ def test_a_planned_product(device):
     }.items():
         with pytest.raises(ValueError, match=match):
             call()
+
+
+def test_tensors_that_begin_anywhere(device):
+    """The same shapes and strides at other alignments are other problems."""
+    memory, w = randn(8 * 64 + 8, device=device), randn(48, 64, device=device)
+    expected = [st.gemm(memory[i : i + 512].view(8, 64).clone(), w.t()) for i in range(8)]
+    for i in (0, 1, 2, 4):
+        a = memory[i : i + 512].view(8, 64)
+        torch.testing.assert_close(st.gemm(a, w.t()), expected[i], rtol=2**-7, atol=2**-7)
+    planned = st.PlannedGemm(memory[:512].view(8, 64), w.t())
+    with pytest.raises(ValueError, match="align|multiple"):
+        planned(memory[1:513].view(8, 64), w.t())
 
 
 def test_the_plan_cache_is_bounded(device, monkeypatch):

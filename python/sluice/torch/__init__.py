@@ -10,12 +10,12 @@ the machine cannot do.
 
 from __future__ import annotations
 
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 from torch import Tensor
 
-from . import _autograd, _ops  # noqa: F401  they register themselves
+from . import _autograd, _kernels, _ops  # noqa: F401  they register themselves
 from ._gpu import graph_workspace
 from .planned import PlannedGemm
 
@@ -31,6 +31,28 @@ __all__ = [
     "quantize",
     "w4a16_gemm",
 ]
+
+
+_PLAIN = (Tensor, torch.nn.Parameter)
+
+
+def _call(name: str, *arguments: Any, **how: Any) -> Any:
+    """torch.ops.sluice.NAME, or, where nobody but the operation itself would look at the call, its kernel: the way through the dispatcher and its
+    Python takes longer than all else."""
+    if not torch.compiler.is_compiling() and _nobody_looks(arguments):
+        return getattr(_kernels, name)(*arguments, **how)
+    return getattr(torch.ops.sluice, name)(*arguments, **how)
+
+
+def _nobody_looks(arguments: tuple[Any, ...]) -> bool:
+    """No gradients, modes (fake tensors, tracing, counting), transforms, subclasses or tensors without memory."""
+    if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    differentiated = torch.is_grad_enabled()
+    for each in arguments:
+        if isinstance(each, Tensor) and (type(each) not in _PLAIN or (differentiated and each.requires_grad) or not (each.is_cuda or each.is_cpu)):
+            return False
+    return True
 
 
 def gemm(
@@ -52,7 +74,7 @@ def gemm(
     goes with all of the other's. c: as the result; beta counts with it alone. bias: (N,), or (M,) with bias_per_row; both of the result's type.
     activation: none, relu, gelu (tanh), silu. out_dtype: bf16, fp16 or fp32; that of a unless given.
     constant_b: the caller's word that no kernel still running writes b (weights): it is fetched before the kernel before this one has ended."""
-    return torch.ops.sluice.gemm(a, b, c, bias, alpha=alpha, beta=beta, activation=activation, bias_per_row=bias_per_row, out_dtype=out_dtype,
+    return _call("gemm", a, b, c, bias, alpha=alpha, beta=beta, activation=activation, bias_per_row=bias_per_row, out_dtype=out_dtype,
                                  constant_b=constant_b)  # fmt: skip
 
 
@@ -74,7 +96,7 @@ def fp8_gemm(
     each, K a multiple of 16. Scales are fp32 in the orientation of their operand: one number; (M, 1) and (1, N), contiguous; (M, ceil(K/128)) and
     (ceil(K/128), N); or (ceil(M/128), ceil(K/128)) and (ceil(K/128), ceil(N/128)); with the batch in front where each matrix has its own.
     out_dtype: bf16 unless given. No gradients."""
-    return torch.ops.sluice.fp8_gemm(a, b, scale_a, scale_b, bias, alpha=alpha, activation=activation, out_dtype=out_dtype, constant_b=constant_b)
+    return _call("fp8_gemm", a, b, scale_a, scale_b, bias, alpha=alpha, activation=activation, out_dtype=out_dtype, constant_b=constant_b)
 
 
 def grouped_gemm(
@@ -100,7 +122,7 @@ def grouped_gemm(
     are; 16-bit operands, a with contiguous columns, b with contiguous rows, M and N multiples of 8.
     Rows of no group are not computed; they are 0, or, with zero=False, which spares a pass over the result, undefined. bias: (N,), the same for all.
     expected_rows: about how many a group has, for the planner. Scales, activation and types as in gemm() and fp8_gemm()."""
-    return torch.ops.sluice.grouped_gemm(a, b, groups, bias, scale_a, scale_b, grouping=grouping, activation=activation, expected_rows=expected_rows,
+    return _call("grouped_gemm", a, b, groups, bias, scale_a, scale_b, grouping=grouping, activation=activation, expected_rows=expected_rows,
                                          out_dtype=out_dtype, constant_b=constant_b, zero=zero)  # fmt: skip
 
 
@@ -120,7 +142,7 @@ def w4a16_gemm(
 
     a: (M, K), bf16 or fp16 as they were packed for, with contiguous rows; packed: uint8 (bytes,); order: (K,) int32 where weights were packed in
     act-order; group_size (0: whole columns) and zero_points as they were packed. No gradients."""
-    return torch.ops.sluice.w4a16_gemm(a, packed, n, order, bias, group_size=group_size, zero_points=zero_points, activation=activation,
+    return _call("w4a16_gemm", a, packed, n, order, bias, group_size=group_size, zero_points=zero_points, activation=activation,
                                        out_dtype=out_dtype)  # fmt: skip
 
 
@@ -137,7 +159,7 @@ def quantize(
 
     x, y: (M, K), bf16, fp16 or fp32 with contiguous rows. scaling "1x128": scale is fp32 (M, ceil(K/128)); "128x128": (ceil(M/128), ceil(K/128)).
     column_major_scales: the same shape, but scales of one 128 of K are adjacent. No gradients."""
-    return torch.ops.sluice.quantize(x, y, scaling=scaling, dtype=dtype, power_of_two_scales=power_of_two_scales,
+    return _call("quantize", x, y, scaling=scaling, dtype=dtype, power_of_two_scales=power_of_two_scales,
                                      column_major_scales=column_major_scales)  # fmt: skip
 
 
@@ -157,7 +179,7 @@ def pack_w4(
     gptq: codes int32 (K/8, N); scales (groups, N); zeros int32 (groups, N/8), less one unless zeros_as_stored.
     awq: codes int32 (K, N/8); scales (groups, N); zeros int32 (groups, N/8), both in AWQ's order of columns.
     Without zeros the zero point is 8. Groups have 32, 64 or 128 rows of K, or all. order: (K,) int32, sluice.order_of_groups(g_idx)."""
-    return torch.ops.sluice.pack_w4(codes, scales, zeros, order, source=source, dtype=dtype, zeros_as_stored=zeros_as_stored)
+    return _call("pack_w4", codes, scales, zeros, order, source=source, dtype=dtype, zeros_as_stored=zeros_as_stored)
 
 
 def decode_attention(
@@ -183,7 +205,7 @@ def decode_attention(
     "heads-first"; of q's type, or e4m3 with k_scales and v_scales (key heads,) fp32. With block_table (batch, pages of a sequence) int32, k and v are
     pages, (pages, 16 | 64 | 128, key heads, D), and max_kv_len says how long a sequence may be. lengths: (batch,) int32, with the new tokens; all are
     full unless given. scale: 1/sqrt(D) unless given. return_lse: (o, lse), lse fp32 (batch, new tokens, heads). No gradients."""
-    o, lse = torch.ops.sluice.decode_attention(q, k, v, lengths, block_table, k_scales, v_scales, max_kv_len=max_kv_len, kv_layout=kv_layout, scale=scale,
+    o, lse = _call("decode_attention", q, k, v, lengths, block_table, k_scales, v_scales, max_kv_len=max_kv_len, kv_layout=kv_layout, scale=scale,
                                                soft_cap=soft_cap, window=window, causal=causal, return_lse=return_lse)  # fmt: skip
     return (o, lse) if return_lse else o
 
@@ -202,4 +224,4 @@ def histogram(
 
     Integers: bin i counts first + i. Floats: bins of equal width from `lower` to below `upper`. outside: "ignored", or "clamped" into the first and last
     bin. A NaN counts nowhere."""
-    return torch.ops.sluice.histogram(samples, bins, first=first, lower=lower, upper=upper, dtype=dtype, outside=outside)
+    return _call("histogram", samples, bins, first=first, lower=lower, upper=upper, dtype=dtype, outside=outside)
