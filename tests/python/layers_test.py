@@ -63,6 +63,11 @@ def compressed(layer, codes, scales, zeros, bias, _):
     }  # fmt: skip
 
 
+def compressed_bytes(layer, codes, scales, zeros, bias, _):
+    """Zero points as signed bytes, which checkpoints have that do not pack them."""
+    return {**compressed(layer, codes, scales, zeros, bias, _), f"{layer}.weight_zero_point": (zeros - 8).to(torch.int8)}
+
+
 IN_PLACE = torch.arange(K) // GROUP
 ACT_ORDER = IN_PLACE[torch.randperm(K, generator=torch.Generator().manual_seed(7))]
 FORMATS = {
@@ -71,6 +76,7 @@ FORMATS = {
     "gptq_v2": (lambda *layer: gptq(*layer, v2=True), IN_PLACE, {"bits": 4, "checkpoint_format": "gptq_v2"}),
     "awq": (awq, IN_PLACE, {"bits": 4}),
     "compressed-tensors": (compressed, IN_PLACE, {}),
+    "compressed-tensors, bytes": (compressed_bytes, IN_PLACE, {}),
 }
 
 
@@ -100,7 +106,7 @@ def test_w4_checkpoints(name, symmetric, device, tmp_path):
     codes, scales, zeros, bias = quantised(symmetric=symmetric)
     folder = write(tmp_path, store("model.layers.0.up", codes, scales, zeros, bias, group_of), config)
     layer = nn.W4Linear.from_checkpoint(folder, "model.layers.0.up", device=device)
-    stored = scales.to(BF16) if name == "compressed-tensors" else scales
+    stored = scales.to(BF16) if name.startswith("compressed") else scales
     assert (layer.in_features, layer.out_features, layer.group_size, layer.dtype) == (K, N, GROUP, stored.dtype)
     assert layer.zero_points == (not symmetric) and (layer.order is not None) == ("act-order" in name)
     x = randn(2, 3, K, dtype=stored.dtype, device=device)
