@@ -99,6 +99,7 @@ class Fp8Linear(torch.nn.Module):
         """The weights of a layer, quantised."""
         with torch.no_grad():
             weight, scale = ops.quantize(linear.weight.detach().contiguous(), scaling="128x128")
+            scale = scale.clone()  # a kernel of torch's: from here on the weights may be taken for constant (torch/_gpu.py, settle)
         return cls(weight, scale, None if linear.bias is None else linear.bias.detach(), activation=activation)
 
     def forward(self, x: Tensor) -> Tensor:

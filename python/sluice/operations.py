@@ -198,6 +198,7 @@ def w4a16_gemm(
     order: Any = None,
     bias: Any = None,
     activation: str = "none",
+    constant_b: bool = False,
     out_dtype: Optional[str] = None,
     out: Any = None,
     stream: int = 0,
@@ -208,10 +209,11 @@ def w4a16_gemm(
 ) -> Any:
     """activation(a @ B + bias), with B (K, N) the weights of 4 bits that pack_w4() has packed.
 
-    a: (M, K), bf16 or fp16 with contiguous rows; packed: uint8 as pack_w4() gives it; order: (K,) int32, act-order's, in host memory alone."""
+    a: (M, K), bf16 or fp16 with contiguous rows; packed: uint8 as pack_w4() gives it; order: (K,) int32, act-order's, in host memory alone. constant_b: in device
+    memory, the caller's word that no kernel that packs them may still run (pack_w4() does not wait for its own)."""
     if order is not None:
         a = permute_columns(a, order)
-    how = {"w4": W4(n, group_size, zero_points), "activation": activation, "out_dtype": out_dtype, "constant_b": True}
+    how = {"w4": W4(n, group_size, zero_points), "activation": activation, "out_dtype": out_dtype, "constant_b": constant_b}
     return _multiply({"a": a, "b": packed, "bias": bias}, out, stream, workspace, backend, threads, emulator, **how)
 
 

@@ -261,3 +261,19 @@ def test_two_devices_at_once():
     assert torch.cuda.current_device() == 0
     with pytest.raises(ValueError, match="a is on cuda:0, and b on cuda:1"):
         st.gemm(work[0][0], work[1][1])
+
+
+def test_weights_may_be_used_as_soon_as_they_are_made():
+    """Products take packed weights, and those of layers, for constant, and fetch them early: not before they are written."""
+    n, k = 8192, 8192
+    codes, scales = integers(0, 256, (n, k // 2), "cuda", torch.uint8), randn(n, k // 128, device="cuda").abs() * 0.01
+    linear = torch.nn.Linear(k, n, bias=False, dtype=BF16, device="cuda").requires_grad_(False)
+    x = randn(1, k, device="cuda")
+    packed, layer = st.pack_w4(codes, scales), nn.Fp8Linear.from_linear(linear)
+    torch.cuda.synchronize()
+    expected = st.w4a16_gemm(x, packed, n), layer(x)
+    del packed, layer
+    for _ in range(20):
+        garbage(64)
+        assert torch.equal(st.w4a16_gemm(x, st.pack_w4(codes, scales), n), expected[0])
+        assert torch.equal(nn.Fp8Linear.from_linear(linear)(x), expected[1])

@@ -73,7 +73,8 @@ def gemm(
     a: (M, K) or (batch, M, K); b: (K, N) or (batch, K, N), bf16 or fp16, rows or columns contiguous in each (x.t() is as good as x); one without a batch
     goes with all of the other's. c: as the result; beta counts with it alone. bias: (N,), or (M,) with bias_per_row; both of the result's type.
     activation: none, relu, gelu (tanh), silu. out_dtype: bf16, fp16 or fp32; that of a unless given.
-    constant_b: the caller's word that no kernel still running writes b (weights): it is fetched before the kernel before this one has ended."""
+    constant_b: the caller's word that no kernel still running writes b (weights): it is fetched before the kernel before this one has ended. What
+    quantize() has just written is not constant until a kernel of torch's has run behind it."""
     return _call("gemm", a, b, c, bias, alpha=alpha, beta=beta, activation=activation, bias_per_row=bias_per_row, out_dtype=out_dtype,
                                  constant_b=constant_b)  # fmt: skip
 
@@ -138,7 +139,7 @@ def w4a16_gemm(
     activation: str = "none",
     out_dtype: Optional[torch.dtype] = None,
 ) -> Tensor:
-    """activation(a @ B + bias), with B (K, n) the weights of 4 bits that pack_w4() has packed; they are declared constant.
+    """activation(a @ B + bias), with B (K, n) the weights of 4 bits that pack_w4() has packed; they are declared constant (which pack_w4() sees to).
 
     a: (M, K), bf16 or fp16 as they were packed for, with contiguous rows; packed: uint8 (bytes,); order: (K,) int32 where weights were packed in
     act-order; group_size (0: whole columns) and zero_points as they were packed. No gradients."""

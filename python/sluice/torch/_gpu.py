@@ -59,6 +59,13 @@ def gpu(index: int) -> Device:
         return Device.current()
 
 
+def settle(device: torch.device) -> None:
+    """Weights that a kernel of ours has just written may be declared constant from here on. Kernels of ours let their successors start early, and one
+    that takes weights for constant would not wait for them; a kernel of torch's, such as this, starts when all before it has ended, and ours after it."""
+    if device.type == "cuda":
+        torch.zeros(1, device=device)
+
+
 class Workspace(NamedTuple):
     pointer: int
     size_bytes: int

@@ -153,7 +153,11 @@ def pack_w4(
     packed = aligned_bytes(size_of(library().packed_w4_bytes, ctypes.byref(problem)), device)
     pointers = {name: tensor.data_ptr() for name, tensor in given.items() if tensor is not None}
     _run("pack_w4", problem, make(_structures.PackW4Arguments, packed=packed.data_ptr(), **pointers), device)
-    return packed if device.type == "cuda" else packed.clone()  # as the fake kernel has it: a tensor that begins with its memory
+    if device.type == "cpu":
+        return packed.clone()  # as the fake kernel has it: a tensor that begins with its memory
+    with torch.cuda.device(device):
+        _gpu.settle(device)  # w4a16_gemm() takes them for constant
+    return packed
 
 
 def aligned_bytes(size: int, device: torch.device) -> Tensor:
