@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+from collections.abc import Callable
 from typing import Any, Optional, Union
 
 from . import _structures
@@ -38,7 +39,8 @@ def _question(made: Plan) -> tuple[str, str]:
 def prefer(plans: list[Plan]) -> int:
     """These answer their questions from now on. Returns how many they are."""
     _preferred.update({_question(each): each for each in plans})
-    plan_of.cache_clear()
+    for forget in plan_caches:
+        forget()
     return len(plans)
 
 
@@ -60,6 +62,10 @@ def plan_of(fields: frozenset[tuple[str, Any]], device: Device) -> Plan:
     """The plan of the problem with these fields, made once."""
     made = _create(make(_structures.Problem, **dict(fields)), device, forget_candidates=1)
     return _preferred.get(_question(made), made) if _preferred else made
+
+
+# Whatever keeps plans forgets them when others are preferred.
+plan_caches: list[Callable[[], None]] = [plan_of.cache_clear]
 
 
 def spec(array: View) -> Spec:

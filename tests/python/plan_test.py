@@ -138,6 +138,8 @@ def test_operations_take_the_plans_of_a_file(tmp_path, monkeypatch):
     tuned = sluice.plan(48, 80, 64, device="h200", kernel="bf16_rc_coop_128x128x64_c1x1", **asked)
     assert sluice.use_plans(plan_file(tmp_path / "plans.json", tuned)) == 1
     assert ask().kernel == "bf16_rc_coop_128x128x64_c1x1"
+    monkeypatch.undo()
+    operations.prefer([])  # forgets what this test has preferred
 
 
 def test_the_tool_is_mirrored(monkeypatch):

@@ -294,6 +294,23 @@ def test_tensors_that_begin_anywhere(device):
         planned(memory[1:513].view(8, 64), w.t())
 
 
+def test_plans_of_a_file_take_the_place_of_those_made_before(monkeypatch):
+    from sluice import operations
+    from sluice.torch import _products
+
+    monkeypatch.setattr(operations, "_preferred", {})
+    a, w = randn(48, 64), randn(80, 64)
+    before = st.PlannedGemm(a, w.t()).plan
+    st.gemm(a, w.t())
+    options = {name: before.problem[name] for name in ("lda", "ldb", "alignment_a_bytes", "alignment_b_bytes")}
+    other = sluice.plan(48, 80, 64, device="h200", kernel="bf16_rc_coop_128x128x64_c1x1", **options)
+    assert other.kernel != before.kernel
+    operations.prefer([other])
+    assert len(_products._made) == 0 and st.PlannedGemm(a, w.t()).plan.kernel == other.kernel
+    monkeypatch.undo()
+    operations.prefer([])  # forgets what this test has preferred
+
+
 def test_the_plan_cache_is_bounded(device, monkeypatch):
     from sluice.torch import _products
     from sluice.torch._gpu import Bounded

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._library import library, raise_error
-from ..operations import PLANS_KEPT, host_device, plan_of
+from ..operations import PLANS_KEPT, host_device, plan_caches, plan_of
 from ..plan import Plan
 from ..products import W4, product
 from . import _gpu
@@ -47,6 +47,7 @@ class Made(NamedTuple):
 
 
 _made: _gpu.Bounded[Any, Made] = _gpu.Bounded(PLANS_KEPT)
+plan_caches.append(_made.clear)
 
 
 def signature(tensor: Optional[Tensor]) -> Any:
