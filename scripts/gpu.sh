@@ -137,7 +137,8 @@ python_package() {
   local python=${PYTHON:-python3} library tool
   tool=$(find_program sluice) || exit 2
   library=$(find "$build" -name libsluice.so | head -n 1)
-  export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} SLUICE_LIBRARY=$PWD/$library SLUICE_EXECUTABLE=$PWD/$tool
+  export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
+  export SLUICE_LIBRARY=$(realpath "$library") SLUICE_EXECUTABLE=$(realpath "$tool")
   run python-tests 540 30 "$python" -m pytest -q "$@"
   run python-overhead 120 30 "$python" examples/python/call_overhead.py
   run python-experts 120 30 "$python" examples/python/mixture_of_experts.py

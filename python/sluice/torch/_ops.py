@@ -97,8 +97,11 @@ FAKES = {
     "histogram": _fake_histogram,
 }
 
+# Compiled code must pass operands as they lie in eager code: what is contiguous decides which kernel is planned, and whether there is one.
+_TAGS = (torch.Tag.pt2_compliant_tag, getattr(torch.Tag, "needs_exact_strides", None) or torch.Tag.needs_fixed_stride_order)
+
 for _name, _schema in SCHEMAS.items():
-    library.define(_name + _schema, tags=(torch.Tag.pt2_compliant_tag,))
+    library.define(_name + _schema, tags=_TAGS)
     for _key in ("CUDA", "CPU"):
         library.impl(_name, getattr(_kernels, _name), _key)
     torch.library.register_fake("sluice::" + _name, FAKES[_name], lib=library)
