@@ -8,6 +8,8 @@
 #   scripts/gpu.sh [BUILD_DIR] chain [MODEL] [OPTION...]  layers of decoding in a row: llama3-8b, llama3-70b or all
 #   scripts/gpu.sh [BUILD_DIR] quantize [OPTION...]      quantisation: its tests, then its times beside a copy of the same bytes
 #   scripts/gpu.sh [BUILD_DIR] histogram [OPTION...]     histograms: their tests, then their times beside a read of the same bytes
+#   scripts/gpu.sh [BUILD_DIR] python [OPTION...]        the Python package (PYTHON, python3 unless set, has torch and pytest): its tests, what a call costs,
+#                                                        and the examples; options are pytest's
 #   scripts/gpu.sh [BUILD_DIR] all              check, sanitize and the four suites
 #
 # BUILD_DIR is build-cuda unless given. Logs and JSON go to the folder $OUT (out/ unless set). A short table comes last.
@@ -16,7 +18,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-commands="check sanitize bench planner chain quantize histogram all"
+commands="check sanitize bench planner chain quantize histogram python all"
 build=build-cuda
 if [[ $# -gt 0 && " $commands " != *" $1 "* ]]; then
   build=$1
@@ -131,6 +133,18 @@ histogram() {
   run bench-histogram 300 60 "$tool" bench-histogram --out "$out/bench-histogram.json" "$@"
 }
 
+python_package() {
+  local python=${PYTHON:-python3} library tool
+  tool=$(find_program sluice) || exit 2
+  library=$(find "$build" -name libsluice.so | head -n 1)
+  export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
+  export SLUICE_LIBRARY=$(realpath "$library") SLUICE_EXECUTABLE=$(realpath "$tool")
+  run python-tests 540 30 "$python" -m pytest -q "$@"
+  run python-overhead 120 30 "$python" examples/python/call_overhead.py
+  run python-experts 120 30 "$python" examples/python/mixture_of_experts.py
+  for batch in 1 8 64; do run "python-llama-$batch" 300 20 "$python" examples/python/llama.py --batch "$batch"; done
+}
+
 case $command in
   check | sanitize) record_gpu && "$command" ;;
   bench | planner)
@@ -140,6 +154,7 @@ case $command in
   chain) record_gpu && chain "$@" ;;
   quantize) record_gpu && quantize "$@" ;;
   histogram) record_gpu && histogram "$@" ;;
+  python) record_gpu && python_package "$@" ;;
   all)
     record_gpu
     check

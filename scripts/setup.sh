@@ -5,7 +5,7 @@ set -euo pipefail
 purpose=${1:-test}
 packages=(cmake ninja-build g++ git python3 nlohmann-json3-dev libcli11-dev libfmt-dev libboost-context-dev)
 if [ "$purpose" = test ]; then
-  packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev pkg-config spin clang-format-14 clang-tidy-14 chromium)
+  packages+=(python3-venv libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev pkg-config spin clang-format-14 clang-tidy-14 chromium)
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that can be tested without a GPU: the build (with every kernel, if nvcc is there), the CPU suite, the unit and property
-# tests again under sanitizers, the format and clang-tidy. Ends with "N passed, N failed".
+# tests again under sanitizers, the format, clang-tidy, and the Python package. Ends with "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
@@ -32,18 +32,34 @@ build() {
   cmake --build --preset "$1" -j "$jobs" >"build-$1/build.log" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\]' "build-$1/build.log" | tail -n 100; return 1; }
 }
 
-# The tests of one preset, counted one by one from ctest's own report.
-tests() {
-  local report="$PWD/build-$1/ctest.xml" start=$SECONDS counts
-  printf '\n== tests, preset %s\n' "$1"
-  rm -f "$report"
-  ctest --preset "$1" -j "$jobs" --output-junit "$report"
-  counts=$(python3 tools/count_tests.py "$report" 2>/dev/null) || counts="0 1 no-report"
+# count NAME REPORT...: tests, one by one, from the reports of those who ran them.
+count() {
+  local counts name=$1 ok bad names each
+  shift
+  counts=$(python3 tools/count_tests.py "$@" 2>/dev/null) || counts="0 1 no-report"
   read -r ok bad names <<<"$counts"
   passed=$((passed + ok))
   failed=$((failed + bad))
-  for name in ${names:-}; do failures+=("$1: $name"); done
+  for each in ${names:-}; do failures+=("$name: $each"); done
+}
+
+# The tests of one preset.
+tests() {
+  local report="$PWD/build-$1/ctest.xml" start=$SECONDS
+  printf '\n== tests, preset %s\n' "$1"
+  rm -f "$report"
+  ctest --preset "$1" -j "$jobs" --output-junit "$report"
+  count "$1" "$report"
   printf -- '-- tests, preset %s: %d s\n' "$1" "$((SECONDS - start))"
+}
+
+# Those of the Python package, with the emulator of the build that is there.
+python_tests() {
+  local start=$SECONDS
+  printf '\n== tests, python\n'
+  bash scripts/python.sh test "build-$main"
+  count python build-python-test/tests.xml build-python-test/emulator.xml
+  printf -- '-- tests, python: %d s\n' "$((SECONDS - start))"
 }
 
 nvcc=$(usable_nvcc)
@@ -68,6 +84,8 @@ tests "$main"
 check "build, preset sanitize" build sanitize
 tests sanitize
 check "clang-tidy" tidy
+check "python: install, types" bash scripts/python.sh install
+python_tests
 
 echo
 for name in ${failures[@]+"${failures[@]}"}; do echo "failed: $name"; done
