@@ -141,6 +141,7 @@ python_package() {
   export SLUICE_LIBRARY=$(realpath "$library") SLUICE_EXECUTABLE=$(realpath "$tool")
   run python-tests 540 30 "$python" -m pytest -q "$@"
   run python-overhead 120 30 "$python" examples/python/call_overhead.py
+  run python-attention 300 30 "$python" examples/python/decode_attention.py
   run python-experts 120 30 "$python" examples/python/mixture_of_experts.py
   for batch in 1 8 64; do run "python-llama-$batch" 300 20 "$python" examples/python/llama.py --batch "$batch"; done
 }

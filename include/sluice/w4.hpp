@@ -58,8 +58,8 @@ struct PackW4Arguments {
 };
 
 // Enqueues it on `stream` of the current device, as quantize() does: one kernel, no allocation, no synchronisation. What lies in device
-// memory is not looked at before: an order that is no permutation reads elsewhere, and zero points above 16 are kept as they are. The kernel
-// behind it in the stream begins when all is packed, so that a product with these weights as a constant operand may follow at once.
+// memory is not looked at before: an order that is no permutation reads elsewhere, and zero points above 16 are kept as they are. The
+// kernel behind it in the stream begins when all is packed, so that a product with these weights as a constant operand may follow at once.
 Status pack_w4(const PackW4Problem& problem, const PackW4Arguments& arguments, Stream stream);
 // The same in host memory, by plain loops, which refuse such an order and such zero points, and by the kernel's own source on the emulated
 // machine. All give the same bytes.

@@ -94,6 +94,7 @@ TEST(Warp, ShufflesExchangeValues) {
     }
     EXPECT_EQ(sum, 528.0f);
   });
+  expect_objection(kOneCta, "asks for the value of lane 32; a warp has 0 to 31", [] { arch::from_lane(1, 32); });
 }
 
 TEST(Warp, DivergenceIsSeen) {

@@ -4,6 +4,8 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "attention_case.hpp"
@@ -115,6 +117,22 @@ TEST(Attention, GraphsMayBeReplayedWithOtherLengths) {
     if (first.empty()) first = got.o;
     EXPECT_EQ(got.o, first);
   }
+}
+
+// A thread that has called nothing of CUDA has no context until somebody makes one for it.
+TEST(Attention, AFreshThreadMayLaunch) {
+  const AttentionCase each{{.query_len = 1, .heads_q = 4, .heads_kv = 1, .lse = true}, {900, 30}, 0};
+  AttentionOperands got = make_operands(each, 4), expected = make_operands(each, 4);
+  ASSERT_TRUE(attention_on_cpu(expected.problem, expected.arguments()).ok());
+  const AttentionOnGpu on_gpu(got);
+  std::string failure;
+  std::thread([&] {
+    if (const Status s = on_gpu.enqueue(nullptr); !s.ok()) failure = s.error().message;
+  }).join();
+  ASSERT_EQ(failure, "");
+  check(cudaDeviceSynchronize(), "attending");
+  on_gpu.read_back(got);
+  EXPECT_EQ(differences(got, expected), "");
 }
 
 }  // namespace

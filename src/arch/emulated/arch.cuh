@@ -17,7 +17,6 @@
 #define SLUICE_DEVICE __attribute__((abi_tag("emulated"))) inline
 #define SLUICE_UNROLL
 #define SLUICE_NO_UNROLL
-#define SLUICE_NO_UNROLL
 
 namespace sluice::arch {
 
@@ -34,9 +33,7 @@ SLUICE_DEVICE int cta_in_grid() { return emulated::cta_in_grid(); }
 SLUICE_DEVICE int ctas_in_grid() { return emulated::ctas_in_grid(); }
 SLUICE_DEVICE int clusters_in_grid() { return emulated::clusters_in_grid(); }
 SLUICE_DEVICE float shuffle_xor(float value, int mask, Location at = Location::current()) { return emulated::shuffle_xor(value, mask, at); }
-SLUICE_DEVICE int from_lane(int value, int lane, Location at = Location::current()) {
-  return emulated::values_of_lanes(value, "from_lane", at)[static_cast<std::size_t>(lane)];
-}
+SLUICE_DEVICE int from_lane(int value, int lane, Location at = Location::current()) { return emulated::value_of_lane(value, lane, at); }
 SLUICE_DEVICE int prefix_sum(int value, Location at = Location::current()) {
   const auto values = emulated::values_of_lanes(value, "prefix_sum", at);
   return std::accumulate(values.begin(), values.begin() + lane() + 1, 0);

@@ -34,6 +34,7 @@ int sm_number();  // the place that the CTA has taken
 bool elect_one(const Location& at);
 float shuffle_xor(float value, int mask, const Location& at);
 std::array<int, 32> values_of_lanes(int value, const char* what, const Location& at);
+int value_of_lane(int value, int lane, const Location& at);
 void sync_warp(const Location& at);
 std::uint32_t transpose_matrix(std::uint32_t word, const Location& at);
 void load_matrices(SharedAddress row, std::uint32_t (&matrices)[4], bool transposed, const Location& at);

@@ -71,6 +71,11 @@ void meet(WarpCollective& c, const char* what, const Location& at, Finish finish
   machine().wake_all(c.waiters);
 }
 
+std::size_t lane_of_warp(int lane, const Location& at) {
+  if (lane < 0 || lane >= kWarpThreads) machine().fail(at, "asks for the value of lane " + std::to_string(lane) + "; a warp has 0 to 31");
+  return static_cast<std::size_t>(lane);
+}
+
 }  // namespace
 
 int thread_in_cta() { return self().number; }
@@ -92,7 +97,7 @@ float shuffle_xor(float value, int mask, const Location& at) {
   const int lane = self().number % kWarpThreads;
   c->words[static_cast<std::size_t>(lane)][0] = std::bit_cast<std::uint32_t>(value);
   meet(*c, "shuffle_xor", at, [] {});
-  return std::bit_cast<float>(c->words[static_cast<std::size_t>(lane ^ mask)][0]);
+  return std::bit_cast<float>(c->words[lane_of_warp(lane ^ mask, at)][0]);
 }
 
 std::array<int, kWarpThreads> values_of_lanes(int value, const char* what, const Location& at) {
@@ -103,6 +108,8 @@ std::array<int, kWarpThreads> values_of_lanes(int value, const char* what, const
   for (std::size_t lane = 0; lane < values.size(); ++lane) values[lane] = static_cast<int>(c->words[lane][0]);
   return values;
 }
+
+int value_of_lane(int value, int lane, const Location& at) { return values_of_lanes(value, "from_lane", at)[lane_of_warp(lane, at)]; }
 
 void sync_warp(const Location& at) {
   const std::shared_ptr<WarpCollective> c = join_collective(WarpCollective::Kind::sync, at);

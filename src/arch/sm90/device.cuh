@@ -12,4 +12,3 @@
 #define SLUICE_KERNEL_PARAMETER const __grid_constant__
 #define SLUICE_UNROLL _Pragma("unroll")
 #define SLUICE_NO_UNROLL _Pragma("unroll 1")
-#define SLUICE_NO_UNROLL _Pragma("unroll 1")

@@ -35,7 +35,7 @@ class RowMerge {
         if (!sequences_.advance()) return leave(task);
         count();
       }
-      const int lane = arch::count_lanes(tasks_before_ + tasks_upto_ <= task);
+      const int lane = is_rehearsal ? 0 : arch::count_lanes(tasks_before_ + tasks_upto_ <= task);
       const AttentionSequence s = sequences_.at(lane);
       merge(is_rehearsal, s, task - tasks_before_ - arch::from_lane(tasks_upto_, lane) + tasks_of(s.runs));
       if (is_rehearsal) return;

@@ -2,7 +2,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <cstring>
+#include <bit>
 #include <string>
 
 namespace sluice {
@@ -10,8 +10,11 @@ namespace {
 
 using Encode = decltype(&cuTensorMapEncodeTiled);
 
-// The driver is asked for the function at run time, so that the library links without libcuda and loads where there is none.
+// The driver is asked for the function at run time, so that the library links without libcuda and loads where there is none. It wants a
+// context, which a thread that has called nothing but launches does not have: setting its device makes one.
 Encode find_encode() {
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || cudaSetDevice(device) != cudaSuccess) return nullptr;
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
   constexpr unsigned kFirstVersionWithIt = 12000;
@@ -37,7 +40,7 @@ CUtensorMapSwizzle swizzle(int inner_bytes) {
 }  // namespace
 
 Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape box) {
-  static const Encode encode = find_encode();
+  static thread_local const Encode encode = find_encode();
   if (encode == nullptr) return Error{ErrorCode::cuda, "the driver has no cuTensorMapEncodeTiled; install a driver for CUDA 12.0 or newer"};
   const auto bytes = static_cast<cuuint64_t>(size_bytes(tensor.type));
   const bool one_matrix = tensor.matrices == 1 || tensor.matrix_stride_elems == 0;
@@ -58,10 +61,7 @@ Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape b
     return Error{ErrorCode::cuda, std::string("the driver refused a tensor map for ") + tensor.name + " (" + std::to_string(tensor.inner) +
                                       " x " + std::to_string(tensor.outer) + ", pitch " + std::to_string(pitch) + " bytes), CUresult " +
                                       std::to_string(static_cast<int>(result))};
-  arch::TensorMap encoded;
-  static_assert(sizeof encoded == sizeof map);
-  std::memcpy(&encoded, &map, sizeof map);
-  return encoded;
+  return std::bit_cast<arch::TensorMap>(map);
 }
 
 }  // namespace sluice
