@@ -90,7 +90,7 @@ def test_the_gpu_gives_what_the_cpu_gives(name):
         if name in ("quantize", "pack_w4", "pack_w4, gptq", "pack_w4, awq", "histogram", "histogram, floats"):
             assert torch.equal(one.view(torch.uint8), other.view(torch.uint8))
         elif name != "quantize, gate":
-            loose = 0.25 if name.startswith("w4a16") else 2e-2  # weights may be rounded, or not
+            loose = 1.0 if name.startswith("w4a16") else 2e-2  # weights may be rounded, or not: by 2^-9 each, of |a| |w| that sum up to 650
             torch.testing.assert_close(one.float(), other.float(), rtol=2**-6, atol=loose)
 
 
