@@ -7,6 +7,7 @@ import ctypes
 import functools
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, NamedTuple, Optional, TypeVar
 
 import torch
@@ -105,13 +106,19 @@ def _allocating_stream(index: int) -> torch.cuda.Stream:
 
 
 def _lasting(kind: str, index: int, stream: int, size_bytes: int) -> Workspace:
-    """Memory that outlives the call. It is allocated on a stream of our own, so that it never comes from a pool that somebody has begun for the
-    current stream (as CUDA graph trees do, which must know of all that lives in theirs). When it goes, what was enqueued here runs first."""
+    """Memory that outlives the call. It is allocated on a stream of our own and by a thread of its own, so that it never comes from a pool that somebody
+    has begun for the current stream or thread (as CUDA graph trees do, which must know of all that lives in theirs). When it goes, what was enqueued
+    here runs first."""
     size = max(LEAST_WORKSPACE_BYTES, 1 << (size_bytes - 1).bit_length())
-    with torch.cuda.stream(_allocating_stream(index)):
-        memory = torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", index))
+    with ThreadPoolExecutor(1) as thread:
+        memory = thread.submit(_allocate, size, index).result()
     memory.record_stream(torch.cuda.current_stream(index))
     return _prepare(kind, memory, stream)
+
+
+def _allocate(size_bytes: int, index: int) -> torch.Tensor:
+    with torch.cuda.device(index), torch.cuda.stream(_allocating_stream(index)):
+        return torch.empty(size_bytes, dtype=torch.uint8, device=torch.device("cuda", index))
 
 
 def _captured(kind: str, index: int, stream: int, size_bytes: int) -> Workspace:
