@@ -8,6 +8,7 @@
 #include "bench/calibration.hpp"
 #include "bench/operation_bench.hpp"
 #include "bench/trace_operands.hpp"
+#include "sluice/attention.hpp"
 #include "sluice/error.hpp"
 #include "sluice/histogram.hpp"
 #include "sluice/plan.hpp"
@@ -43,6 +44,9 @@ Status pack_w4_on_gpu(const PackW4Problem& problem, const PackW4Arguments& host_
 
 // Copies samples and counts to the current GPU, counts, copies the counts back.
 Status histogram_on_gpu(const HistogramProblem& problem, const HistogramArguments& host_arguments);
+
+// Copies operands to the current GPU (K and V have kv_bytes each), attends, copies O and the logarithms back.
+Status attention_on_gpu(const AttentionProblem& problem, const AttentionArguments& host_arguments, std::size_t kv_bytes);
 
 // Runs the plan's traced kernel and its plain one in turns.
 Result<bench::TraceRun> trace_on_gpu(const Plan& plan);

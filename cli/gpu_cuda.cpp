@@ -203,6 +203,39 @@ Status histogram_on_gpu(const HistogramProblem& problem, const HistogramArgument
   return check(cudaMemcpy(host.counts, counts->get(), count_bytes, cudaMemcpyDeviceToHost), "copying the counts from the GPU");
 }
 
+Status attention_on_gpu(const AttentionProblem& problem, const AttentionArguments& host, std::size_t kv_bytes) {
+  const Result<DeviceSpec> device = current_device();
+  if (!device) return device.error();
+  const Result<AttentionPlan> plan = plan_attention(problem, *device);
+  if (!plan) return plan.error();
+  const AttentionProblem& p = plan->problem;
+  const auto rows = static_cast<std::size_t>(p.batch * p.query_len * p.heads_q), batch = static_cast<std::size_t>(p.batch);
+  const std::size_t o_bytes = rows * static_cast<std::size_t>(p.head_size * size_bytes(p.type)), lse_bytes = rows * sizeof(float);
+  const std::size_t factors = static_cast<std::size_t>(p.heads_kv) * sizeof(float);
+  const Result<GpuMemory> q = copy_to_gpu(host.q, o_bytes), k = copy_to_gpu(host.k, kv_bytes), v = copy_to_gpu(host.v, kv_bytes),
+                          o = copy_to_gpu(host.o, o_bytes), lse = copy_to_gpu(host.lse, lse_bytes),
+                          lengths = copy_to_gpu(host.lengths, batch * 4),
+                          table = copy_to_gpu(host.block_table, batch * static_cast<std::size_t>(host.block_table_stride) * 4),
+                          k_scales = copy_to_gpu(host.k_scales, factors), v_scales = copy_to_gpu(host.v_scales, factors),
+                          workspace = allocate(plan->workspace_bytes);
+  for (const Result<GpuMemory>* memory : {&q, &k, &v, &o, &lse, &lengths, &table, &k_scales, &v_scales, &workspace})
+    if (!*memory) return memory->error();
+  if (Status s = prepare_attention_workspace(workspace->get(), plan->workspace_bytes, nullptr); !s) return s;
+  const AttentionArguments arguments{.q = q->get(),
+                                     .k = k->get(),
+                                     .v = v->get(),
+                                     .o = o->get(),
+                                     .lse = static_cast<float*>(lse->get()),
+                                     .lengths = static_cast<const std::int32_t*>(lengths->get()),
+                                     .block_table = static_cast<const std::int32_t*>(table->get()),
+                                     .block_table_stride = host.block_table_stride,
+                                     .k_scales = static_cast<const float*>(k_scales->get()),
+                                     .v_scales = static_cast<const float*>(v_scales->get())};
+  if (Status s = attention(*plan, arguments, workspace->get(), plan->workspace_bytes, nullptr); !s) return s;
+  if (Status s = check(cudaMemcpy(host.o, o->get(), o_bytes, cudaMemcpyDeviceToHost), "copying O from the GPU"); !s) return s;
+  return check(cudaMemcpy(host.lse, lse->get(), lse_bytes, cudaMemcpyDeviceToHost), "copying the logarithms from the GPU");
+}
+
 Result<bench::TraceRun> trace_on_gpu(const Plan& plan) { return bench::measure_trace(plan); }
 
 Result<int> run_operation_benchmark(BenchedOperation operation, const OperationBenchOptions& options) {

@@ -15,6 +15,7 @@ Result<int> run_benchmark(const BenchOptions&) { return no_cuda(); }
 Status quantize_on_gpu(const QuantizeProblem&, const QuantizeArguments&) { return no_cuda(); }
 Status pack_w4_on_gpu(const PackW4Problem&, const PackW4Arguments&) { return no_cuda(); }
 Status histogram_on_gpu(const HistogramProblem&, const HistogramArguments&) { return no_cuda(); }
+Status attention_on_gpu(const AttentionProblem&, const AttentionArguments&, std::size_t) { return no_cuda(); }
 Result<bench::TraceRun> trace_on_gpu(const Plan&) { return no_cuda(); }
 Result<int> run_operation_benchmark(BenchedOperation, const OperationBenchOptions&) { return no_cuda(); }
 Result<int> run_calibrate(const CalibrationOptions&) { return no_cuda(); }

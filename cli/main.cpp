@@ -81,6 +81,7 @@ int run_command_line(int argc, char** argv) {
   add_bench_quantize_command(app, session);
   add_bench_pack_command(app, session);
   add_histogram_command(app, session);
+  add_attention_command(app, session);
   add_bench_histogram_command(app, session);
   add_bench_attention_command(app, session);
   add_tune_command(app, session);

@@ -63,6 +63,7 @@ void add_pack_command(CLI::App& app, Session& session);
 void add_bench_command(CLI::App& app, Session& session);
 void add_bench_quantize_command(CLI::App& app, Session& session);
 void add_bench_pack_command(CLI::App& app, Session& session);
+void add_attention_command(CLI::App& app, Session& session);
 void add_histogram_command(CLI::App& app, Session& session);
 void add_bench_histogram_command(CLI::App& app, Session& session);
 void add_bench_attention_command(CLI::App& app, Session& session);
