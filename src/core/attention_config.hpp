@@ -194,8 +194,12 @@ inline constexpr int kVectorsOfStatistics = 8;
 SLUICE_HOST_DEVICE constexpr int statistics_copies(int head_size) { return head_size / 4 / kVectorsOfStatistics; }
 SLUICE_HOST_DEVICE constexpr int partial_vectors(int rows, int head_size) { return rows * (head_size / 4 + statistics_copies(head_size)); }
 
-// The workspace: the counter of tickets, then results of runs. All bits are set as long as nobody uses it, the counter at -1 included, so
-// that any problem may follow any other.
+// Where a warp that brings runs together keeps what waits for its neighbour, in the ring: sums and statistics of each level and lane.
+inline constexpr int kMergedSumsPitch = 32 * 16, kMergedStatisticsPitch = 32 * 8;
+SLUICE_HOST_DEVICE constexpr int merging_bytes() { return kMostRunLevels * (kMergedSumsPitch + kMergedStatisticsPitch); }
+
+// The workspace: counters of tickets, for runs and for rows, then results of runs. All bits are set as long as nobody uses it, the counters
+// at -1 included, so that any problem may follow any other.
 inline constexpr int kWorkspaceAlignment = 256;
 std::size_t attention_workspace_bytes(const AttentionPlan& plan);  // for its problem, CTAs and levels
 

@@ -61,7 +61,7 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
   while (plan.stages < kMostStages && (plan.stages + 1) * stage_bytes(config) <= kMostRingBytes && fits(plan.stages + 1, 0)) ++plan.stages;
   while (plan.run_levels < kMostRunLevels && chunks >> plan.run_levels > 1 && fits(plan.stages, plan.run_levels + 1)) ++plan.run_levels;
   plan.shared_memory_bytes = attention_layout(config, rows, plan.stages, plan.run_levels).bytes;
-  if (plan.stages < 2)
+  if (plan.stages < 2 || plan.stages * stage_bytes(config) < consumer_warps(config) * merging_bytes())
     return Error{ErrorCode::too_large, "two stages and what surrounds them take " +
                                            std::to_string(attention_layout(config, rows, 2, 0).bytes) +
                                            " bytes of shared memory, and a CTA has " + std::to_string(device.shared_memory_per_cta_bytes)};

@@ -48,12 +48,12 @@ class RowMerge {
   static constexpr int kGroupLanes = kVectorsOfStatistics, kGroups = 32 / kGroupLanes, kRunsOfLane = kGroupLanes;
   static constexpr int kMostRunsLog2 = 5;  // of all groups
   static constexpr int kParts = statistics_copies(config.head_size);
-  static constexpr int kSumsPitch = 32 * 16, kStatisticsPitch = 32 * 8;  // of a level of the tree
 
   // In the ring, which nothing comes to any more.
   static SLUICE_DEVICE PartTree tree(const AttentionRing<config>& ring, int warp) {
-    const arch::SharedAddress base = ring.base() + warp * (kMostRunLevels * (kSumsPitch + kStatisticsPitch));
-    return {base + arch::lane() * 16, kSumsPitch, base + kMostRunLevels * kSumsPitch + arch::lane() * 8, kStatisticsPitch};
+    const arch::SharedAddress base = ring.base() + warp * merging_bytes();
+    return {base + arch::lane() * 16, kMergedSumsPitch, base + kMostRunLevels * kMergedSumsPitch + arch::lane() * 8,
+            kMergedStatisticsPitch};
   }
 
   static SLUICE_DEVICE int group() { return arch::lane() / kGroupLanes; }
