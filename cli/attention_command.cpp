@@ -77,24 +77,24 @@ Status add(const char* name, const std::string& path, NpyArray array, DataType t
   return wrong(fmt::format("{} too large for {}", elements_are(too_large, name), sluice::to_string(type)));
 }
 
-// int32, in one dimension or two.
-Status read_numbers(const std::string& path, std::vector<std::int32_t>& to) {
+// All of a file's numbers, in whatever shape; without a file none.
+template <class T>
+Status read_numbers(const std::string& path, HistogramSample type, const std::string& refusal, std::vector<T>& to) {
   if (path.empty()) return Nothing{};
   const Result<NpySamples> numbers = read_npy_samples(path);
   if (!numbers) return numbers.error();
-  if (numbers->type != HistogramSample::int32) return wrong(path + ": must be int32");
-  const auto* const first = reinterpret_cast<const std::int32_t*>(numbers->data.data());
+  if (numbers->type != type) return wrong(refusal);
+  const auto* const first = reinterpret_cast<const T*>(numbers->data.data());
   to.assign(first, first + numbers->count);
   return Nothing{};
 }
+Status read_integers(const std::string& path, std::vector<std::int32_t>& to) {
+  return read_numbers(path, HistogramSample::int32, path + ": must be int32", to);
+}
 Status read_factors(const char* flag, const std::string& path, std::int64_t heads, std::vector<float>& to) {
-  if (path.empty()) return Nothing{};
-  const Result<NpySamples> numbers = read_npy_samples(path);
-  if (!numbers) return numbers.error();
-  if (numbers->type != HistogramSample::float32 || numbers->count != heads)
-    return wrong(fmt::format("{} {}: must have {} float32 numbers, one for each key head", flag, path, heads));
-  const auto* const first = reinterpret_cast<const float*>(numbers->data.data());
-  to.assign(first, first + numbers->count);
+  const std::string refusal = fmt::format("{} {}: must have {} float32 numbers, one for each key head", flag, path, heads);
+  if (Status s = read_numbers(path, HistogramSample::float32, refusal, to); !s) return s;
+  if (!path.empty() && static_cast<std::int64_t>(to.size()) != heads) return wrong(refusal);
   return Nothing{};
 }
 
@@ -175,8 +175,8 @@ Result<Inputs> read_inputs(const AttentionFlags& flags) {
   if (Status s = add("Q", path(0), std::move(arrays->q), p.type, in.q, in); !s) return s.error();
   if (Status s = add("K", path(1), std::move(arrays->k), p.kv_type, in.k, in); !s) return s.error();
   if (Status s = add("V", path(2), std::move(arrays->v), p.kv_type, in.v, in); !s) return s.error();
-  if (Status s = read_numbers(flags.lengths, in.lengths); !s) return s.error();
-  if (Status s = read_numbers(flags.block_table, in.block_table); !s) return s.error();
+  if (Status s = read_integers(flags.lengths, in.lengths); !s) return s.error();
+  if (Status s = read_integers(flags.block_table, in.block_table); !s) return s.error();
   if (Status s = read_factors("--k-scales", flags.k_scales, p.heads_kv, in.k_scales); !s) return s.error();
   if (Status s = read_factors("--v-scales", flags.v_scales, p.heads_kv, in.v_scales); !s) return s.error();
   const auto batch = static_cast<std::size_t>(p.batch);

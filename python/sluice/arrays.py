@@ -99,7 +99,8 @@ def _of_numpy(array: Any, written: bool) -> View:
     return View(array.ctypes.data, array.shape, strides, _type(array.dtype.name), None, array)
 
 
-def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of an array in C order without gaps, in elements."""
     strides: list[int] = []
     step = 1
     for size in reversed(shape):
@@ -118,7 +119,7 @@ def _of_cuda_array_interface(array: Any, written: bool) -> View:
     dtype = _type({"f": "float", "i": "int", "u": "uint"}.get(kind, kind) + str(8 * size))
     shape = tuple(interface["shape"])
     strides = interface.get("strides")
-    found = _dense(shape) if strides is None else tuple(stride // size for stride in strides)
+    found = dense_strides(shape) if strides is None else tuple(stride // size for stride in strides)
     device = getattr(array, "device", 0)
     return View(pointer, shape, found, dtype, int(getattr(device, "id", device if isinstance(device, int) else 0)), array)
 
@@ -152,6 +153,6 @@ def _of_dlpack(array: Any, stream: int) -> View:
     kind = _DLPACK_KINDS.get(tensor.code, f"type {tensor.code} of ")
     dtype = _type(kind if kind.startswith("float8") else f"{kind}{tensor.bits}")
     shape = tuple(tensor.shape[: tensor.ndim])
-    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _dense(shape)
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else dense_strides(shape)
     # The capsule is not renamed: it frees the array's loan when the view goes.
     return View((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, tensor.device_id if on_gpu else None, (array, capsule))

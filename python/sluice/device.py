@@ -22,23 +22,24 @@ class Device:
     @classmethod
     def find(cls, name: str) -> Device:
         """One of the built-in devices. Errors: ValueError that lists them."""
-        found = cls(make(_structures.Device))
-        check(library().device_find(name.encode(), found.reference))
-        return found
+        return cls._filled(library().device_find, name.encode())
 
     @classmethod
     def current(cls) -> Device:
         """The GPU that is current in the CUDA runtime. Errors: ValueError for a build without CUDA, RuntimeError where there is no Hopper GPU."""
-        found = cls(make(_structures.Device))
-        check(library().device_current(found.reference))
-        return found
+        return cls._filled(library().device_current)
 
     @classmethod
     def from_json(cls, text: str) -> Device:
         """What `to_json()` has written. Errors: ValueError that names the field."""
-        found = cls(make(_structures.Device))
-        check(library().device_from_json(text.encode(), found.reference))
-        return found
+        return cls._filled(library().device_from_json, text.encode())
+
+    @classmethod
+    def _filled(cls, function: Any, *arguments: Any) -> Device:
+        """By a function whose last argument is a structure to be filled."""
+        made = cls(make(_structures.Device))
+        check(function(*arguments, made.reference))
+        return made
 
     @staticmethod
     def names() -> list[str]:

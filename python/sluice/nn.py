@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
@@ -226,24 +226,21 @@ class GroupedLinear(torch.nn.Module):
     def forward(self, x: Tensor, offsets: Tensor, *, expected_rows: int = 0) -> Tensor:
         """x: (T, in_features), sorted by expert; offsets: (groups + 1,) int32, from 0 to T -> (T, out_features). Rows of no expert are undefined."""
         rows = _rows(x, self.in_features)
-        how: dict[str, Any] = {"expected_rows": expected_rows, "constant_b": self.constant_weights, "zero": False, "out_dtype": x.dtype}
         if self.weight_scale_inv is None:
-            return ops.grouped_gemm(rows, self.weight.mT, offsets, **how)
-        q, scales = ops.quantize(rows)
-        return self._of_quantised(q, scales, offsets, how)
+            return self._product(rows, None, offsets, expected_rows, x.dtype)
+        return self._product(*ops.quantize(rows), offsets, expected_rows, x.dtype)
 
     def of_gate(self, gate_and_up: Tensor, offsets: Tensor, *, expected_rows: int = 0) -> Tensor:
         """forward() of silu(gate) * up, both in one tensor side by side: in FP8 quantising takes them as they are."""
         gate, up = gate_and_up.chunk(2, -1)
         if self.weight_scale_inv is None:
             return self.forward(torch.nn.functional.silu(gate) * up, offsets, expected_rows=expected_rows)
-        q, scales = ops.quantize(gate, up)
-        how: dict[str, Any] = {"expected_rows": expected_rows, "constant_b": self.constant_weights, "zero": False, "out_dtype": gate.dtype}
-        return self._of_quantised(q, scales, offsets, how)
+        return self._product(*ops.quantize(gate, up), offsets, expected_rows, gate.dtype)
 
-    def _of_quantised(self, q: Tensor, scales: Tensor, offsets: Tensor, how: dict[str, Any]) -> Tensor:
-        assert self.weight_scale_inv is not None
-        return ops.grouped_gemm(q, self.weight.mT, offsets, None, scales, self.weight_scale_inv.mT, **how)
+    def _product(self, rows: Tensor, scales: Optional[Tensor], offsets: Tensor, expected_rows: int, dtype: torch.dtype) -> Tensor:
+        scales_b = None if self.weight_scale_inv is None else self.weight_scale_inv.mT
+        return ops.grouped_gemm(rows, self.weight.mT, offsets, None, scales, scales_b, expected_rows=expected_rows, constant_b=self.constant_weights,
+                                zero=False, out_dtype=dtype)  # fmt: skip
 
     def extra_repr(self) -> str:
         return f"groups={self.groups}, in_features={self.in_features}, out_features={self.out_features}, dtype={self.weight.dtype}"

@@ -17,9 +17,9 @@ from typing import Any, Optional, Union
 
 from . import _structures
 from ._library import built_with_cuda, check, library, make, size_of
-from .arrays import NAMES, View, view
+from .arrays import NAMES, View, dense_strides, view
 from .device import Device
-from .plan import Plan, _create, one_place, refuse_other_backends, run_on_host
+from .plan import Plan, _create, carry_out, one_place, refuse_other_backends
 from .products import W4, Product, Spec, product
 
 # Plans of the operations below: so many are kept in a process, those that were used last.
@@ -114,15 +114,13 @@ def _multiply(arrays: dict[str, Any], out: Any, stream: int, workspace: Any, bac
     given = None if out is None else view(out, stream=stream, written=True)
     problem = product(**specs, out=None if given is None else spec(given), **how)  # type: ignore[arg-type]
     d = _result(out, views, problem.shape, problem.dtype)
+    if out is None and views.get("groups") is not None:
+        d[...] = 0  # rows of no group are not written
     place = one_place({name: each for name, each in {**views, "out": given}.items() if each is not None})
     made = plan_of(frozenset(problem.fields.items()), host_device() if place is None else _gpu(place))
     pointers = {name: each.pointer for name, each in {**views, "d": view(d, stream=stream, written=True)}.items() if each is not None}
     arguments = make(_structures.Arguments, **pointers)
-    if place is None:
-        run_on_host(made, arguments, backend, threads, **emulator)
-        return d
-    space = None if workspace is None else view(workspace, stream=stream, written=True)
-    check(library().run(made.handle, ctypes.byref(arguments), space and space.pointer, space.span_bytes if space else 0, stream))
+    carry_out(made, arguments, place, workspace, stream, backend, threads, emulator)
     return d
 
 
@@ -185,11 +183,6 @@ def grouped_gemm(
     a with contiguous columns, b with contiguous rows.
     Rows of no group are not written: they are 0 in a new array. Types, scales, bias and activation are those of gemm()."""
     arrays = {"a": a, "b": b, "groups": groups, "bias": bias, "scale_a": scale_a, "scale_b": scale_b}
-    if out is None and not any(each is not None and each.device is not None for each in _views(stream, arrays).values()):
-        specs = {name: spec(view(each)) for name, each in arrays.items() if each is not None}
-        problem = product(**specs, grouping=grouping, activation=activation, out_dtype=out_dtype)  # type: ignore[arg-type]
-        out = empty(problem.shape, problem.dtype)
-        out[...] = 0
     return _multiply(arrays, out, stream, workspace, backend, threads, emulator, grouping=grouping, activation=activation,
                      expected_rows=expected_rows, out_dtype=out_dtype)  # fmt: skip
 
@@ -285,12 +278,7 @@ def quantize(
 def expect(name: str, array: View, shape: tuple[int, ...], dtype: Union[str, tuple[str, ...]], transposed: bool = False) -> None:
     """A dense array of this shape and type. Errors: ValueError that says what it is and should be."""
     types = (dtype,) if isinstance(dtype, str) else dtype
-    dense, step = [], 1
-    order = list(shape) if transposed else list(shape)[::-1]
-    for size in order:
-        dense.append(step)
-        step *= max(size, 1)
-    strides = tuple(dense) if transposed else tuple(dense[::-1])
+    strides = dense_strides(shape[::-1])[::-1] if transposed else dense_strides(shape)
     lies = all(size <= 1 or has == wants for size, has, wants in zip(shape, array.strides, strides))
     if array.shape != tuple(shape) or array.dtype not in types or (0 not in shape and not lies):
         raise ValueError(
@@ -321,10 +309,7 @@ def pack_w4_fields(codes: Spec, scales: Spec, zeros: Optional[Spec], source: str
     in_a_word = 2 if codes.dtype == "uint8" else 8
     if codes.dtype not in (("uint8", "int32") if source == "plain" else ("int32",)):
         raise ValueError(f"codes hold {codes.dtype}; of '{source}' they are int32 words{', or uint8' if source == 'plain' else ''}")
-    shapes = {"plain": (rows, columns * in_a_word), "gptq": (columns, rows * 8), "awq": (columns * 8, rows)}
-    if source not in shapes:
-        raise ValueError(f"source = '{source}' is none of plain, gptq, awq")
-    n, k = shapes[source]
+    n, k = weights_of_codes(source, rows, columns, in_a_word)
     groups = scales.shape[1 if source == "plain" else 0]
     if scales.shape != ((n, groups) if source == "plain" else (groups, n)):
         raise ValueError(f"scales have shape {scales.shape}; codes of shape {codes.shape} are {n} columns of B, each with scales of its own")
@@ -335,6 +320,14 @@ def pack_w4_fields(codes: Spec, scales: Spec, zeros: Optional[Spec], source: str
     given = dtype or ("bf16" if scales.dtype == "fp32" else scales.dtype)
     return {"n": n, "k": k, "group_size": group_size_of(k, groups), "zero_points": zeros is not None, "source": source, "type": given,
             "type_scales": scales.dtype, "zeros_as_stored": zeros_as_stored}  # fmt: skip
+
+
+def weights_of_codes(source: str, rows: int, columns: int, in_a_word: int) -> tuple[int, int]:
+    """N and K of a matrix of codes; in_a_word: of plain ones. Errors: ValueError for a source that is none."""
+    shapes = {"plain": (rows, columns * in_a_word), "gptq": (columns, rows * 8), "awq": (columns * 8, rows)}
+    if source not in shapes:
+        raise ValueError(f"source = '{source}' is none of plain, gptq, awq")
+    return shapes[source]
 
 
 def group_size_of(k: int, groups: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import html
 import json
 import weakref
@@ -72,6 +73,10 @@ class Plan:
         """The problem, strides filled in, as JSON has it."""
         return dict(json.loads(self.to_json())["problem"])
 
+    @functools.cached_property
+    def _expects(self) -> dict[str, tuple[tuple[str, ...], int]]:
+        return _expected(self.problem)
+
     @property
     def info(self) -> dict[str, Any]:
         """Grid, workspace and the predicted time in parts: the fields of `sluice_plan_info`."""
@@ -115,17 +120,9 @@ class Plan:
         given = dict(zip(_OPERANDS, (a, b, c, bias, scale_a, scale_b, groups)))
         views = {name: view(array, stream=stream) for name, array in given.items() if array is not None}
         views["d"] = view(d, stream=stream, written=True)
-        _check_operands(self.problem, views)
+        _check_operands(self._expects, views)
         arguments = make(_structures.Arguments, **{name: each.pointer for name, each in views.items()})
-        if one_place(views) is None:
-            run_on_host(self, arguments, backend, threads, **emulator)
-        else:
-            space = None if workspace is None else view(workspace, stream=stream, written=True)
-            check(
-                library().run(
-                    self.handle, ctypes.byref(arguments), space and space.pointer, space.span_bytes if space else 0, stream
-                )
-            )
+        carry_out(self, arguments, one_place(views), workspace, stream, backend, threads, emulator)
 
     def __str__(self) -> str:
         return text_of(library().plan_to_string, self.handle)
@@ -175,8 +172,14 @@ class Simulation:
         return f"<div>{self.svg()}</div>"
 
 
-def run_on_host(made: Plan, arguments: _structures.Arguments, backend: str, threads: int, **emulator: Any) -> None:
-    """The plan in host memory. Errors: ValueError for a backend that is none, or emulator options with the reference."""
+def carry_out(
+    made: Plan, arguments: _structures.Arguments, place: Optional[int], workspace: Any, stream: int, backend: str, threads: int, emulator: dict[str, Any]
+) -> None:
+    """The plan on the GPU `place`, or in host memory. Errors: ValueError for a backend that is none, or emulator options with the reference."""
+    if place is not None:
+        space = None if workspace is None else view(workspace, stream=stream, written=True)
+        check(library().run(made.handle, ctypes.byref(arguments), space and space.pointer, space.span_bytes if space else 0, stream))
+        return
     if backend == "emulator":
         options = make(_structures.EmulatorOptions, **emulator)
         check(library().run_on_emulator(made.handle, ctypes.byref(arguments), ctypes.byref(options), None, None))
@@ -207,9 +210,9 @@ def prepare_workspace(workspace: Any, stream: int = 0) -> None:
     check(library().prepare_workspace(space.pointer, space.span_bytes, stream))
 
 
-def _check_operands(problem: dict[str, Any], views: dict[str, View]) -> None:
+def _check_operands(expected: dict[str, tuple[tuple[str, ...], int]], views: dict[str, View]) -> None:
     """Types and sizes of what is passed; the library itself says what is missing."""
-    for name, (types, elements) in _expected(problem).items():
+    for name, (types, elements) in expected.items():
         if name not in views:
             continue
         given = views[name]

@@ -105,11 +105,16 @@ def _allocating_stream(index: int) -> torch.cuda.Stream:
     return torch.cuda.Stream(index)
 
 
+def _shared_size(size_bytes: int) -> int:
+    """Of memory that launches share: the next one that wants a little more has it, too."""
+    return max(LEAST_WORKSPACE_BYTES, 1 << (size_bytes - 1).bit_length())
+
+
 def _lasting(kind: str, index: int, stream: int, size_bytes: int) -> Workspace:
     """Memory that outlives the call. It is allocated on a stream of our own and by a thread of its own, so that it never comes from a pool that somebody
     has begun for the current stream or thread (as CUDA graph trees do, which must know of all that lives in theirs). When it goes, what was enqueued
     here runs first."""
-    size = max(LEAST_WORKSPACE_BYTES, 1 << (size_bytes - 1).bit_length())
+    size = _shared_size(size_bytes)
     with ThreadPoolExecutor(1) as thread:
         memory = thread.submit(_allocate, size, index).result()
     memory.record_stream(torch.cuda.current_stream(index))
@@ -128,7 +133,7 @@ def _captured(kind: str, index: int, stream: int, size_bytes: int) -> Workspace:
     key = (kind, index, stream, _capture_id(stream)) if shared is not None else None
     if shared is not None and (found := shared.get(key)) is not None and found.size_bytes >= size_bytes:
         return found
-    size = size_bytes if shared is None else max(LEAST_WORKSPACE_BYTES, 1 << (size_bytes - 1).bit_length())
+    size = size_bytes if shared is None else _shared_size(size_bytes)
     made = _prepare(kind, torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", index)), stream)
     if shared is not None:
         shared[key] = made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any, Optional
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from .. import _structures
 from .._library import check, library, make, size_of
 from ..attention import attention_fields, check_companions
-from ..operations import expect, histogram_fields, pack_w4_fields, quantize_fields, scale_shape
+from ..operations import expect, histogram_fields, pack_w4_fields, packed_w4_bytes, quantize_fields, scale_shape
 from ..arrays import view
 from ..products import W4
 from . import _gpu
@@ -62,16 +63,7 @@ def check_packed(packed: Tensor, n: int, k: int, group_size: int, zero_points: b
         raise ValueError(f"packed has {packed.shape[-1]} bytes; {n} columns of {k} weights in groups of {group_size} have {size}")
 
 
-_sizes: _gpu.Bounded[tuple[int, int, int, bool], int] = _gpu.Bounded(1024)
-
-
-def packed_bytes(n: int, k: int, group_size: int, zero_points: bool) -> int:
-    key = (n, k, group_size, zero_points)
-    size = _sizes.get(key)
-    if size is None:
-        problem = make(_structures.PackW4Problem, n=n, k=k, group_size=group_size, zero_points=zero_points)
-        size = _sizes.put(key, size_of(library().packed_w4_bytes, ctypes.byref(problem)))
-    return size
+packed_bytes = functools.lru_cache(maxsize=1024)(packed_w4_bytes)
 
 
 def permute_columns(x: Tensor, order: Tensor) -> Tensor:

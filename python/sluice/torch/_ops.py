@@ -7,7 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from ..operations import group_size_of, scale_shape
+from ..operations import group_size_of, weights_of_codes
 from . import _kernels
 from ._kernels import empty_quantized
 
@@ -72,8 +72,7 @@ def _fake_pack(
     codes: Tensor, scales: Tensor, zeros: Optional[Tensor] = None, order: Optional[Tensor] = None, *, source: str = "plain", **_: Any
 ) -> Tensor:
     """Shapes of weights are constants: the library says how many bytes they take."""
-    rows, columns = int(codes.shape[0]), int(codes.shape[1])
-    n, k = {"plain": (rows, columns * (2 if codes.dtype == torch.uint8 else 8)), "gptq": (columns, rows * 8), "awq": (columns * 8, rows)}[source]
+    n, k = weights_of_codes(source, int(codes.shape[0]), int(codes.shape[1]), 2 if codes.dtype == torch.uint8 else 8)
     groups = int(scales.shape[1 if source == "plain" else 0])
     return codes.new_empty(_kernels.packed_bytes(n, k, group_size_of(k, groups), zeros is not None), dtype=torch.uint8)
 

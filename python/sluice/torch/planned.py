@@ -12,7 +12,6 @@ from . import _gpu
 from ._products import ARGUMENTS_BYTES, How, pack_arguments, prepare, run
 
 
-
 class PlannedGemm:
     """gemm() for tensors of these shapes, strides, types and device: `call = PlannedGemm(a, b, bias=bias); d = call(a, b, bias=bias)`.
 
