@@ -39,7 +39,8 @@ enum class CandidateVerdict : std::uint8_t {
   too_many_tiles,          // more than a schedule can count
   shared_memory,           // needs more than a CTA may have
   excluded_by_options,
-  no_groups,  // cannot find out which tiles groups have, or not end where they end
+  no_groups,      // cannot find out which tiles groups have, or not end where they end
+  few_rows_only,  // streams weights past rows of A that it keeps in shared memory, and these are too many, or the weights of another format
 };
 
 const char* to_string(CandidateVerdict verdict);  // "chosen", "slower", "wrong-type", ...

@@ -152,7 +152,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "activation": ("none", "relu", "gelu", "silu"),
     "bias": ("none", "per-row", "per-column"),
     "grouping": ("none", "ragged", "masked", "along-k"),
-    "schedule": ("any", "cooperative", "pingpong"),
+    "schedule": ("any", "cooperative", "pingpong", "streaming"),
     "scheduler": ("any", "one-tile-per-cta", "data-parallel", "split-k", "stream-k", "hybrid"),
     "raster": ("any", "along-m", "along-n"),
     "determinism": ("deterministic", "fast", "batch-invariant"),

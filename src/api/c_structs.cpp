@@ -38,7 +38,8 @@ static_assert(same(SLUICE_ACTIVATION_NONE, Activation::none) && same(SLUICE_RELU
 static_assert(same(SLUICE_BIAS_NONE, Bias::none) && same(SLUICE_BIAS_PER_ROW, Bias::per_row) &&
               same(SLUICE_BIAS_PER_COLUMN, Bias::per_column));
 // 0 is "any" in the options, so these are one higher.
-static_assert(same(SLUICE_COOPERATIVE - 1, KernelSchedule::cooperative) && same(SLUICE_PINGPONG - 1, KernelSchedule::pingpong));
+static_assert(same(SLUICE_COOPERATIVE - 1, KernelSchedule::cooperative) && same(SLUICE_PINGPONG - 1, KernelSchedule::pingpong) &&
+              same(SLUICE_STREAMING - 1, KernelSchedule::streaming));
 static_assert(same(SLUICE_ONE_TILE_PER_CTA - 1, SchedulerKind::one_tile_per_cta) &&
               same(SLUICE_DATA_PARALLEL - 1, SchedulerKind::data_parallel) && same(SLUICE_SPLIT_K - 1, SchedulerKind::split_k) &&
               same(SLUICE_STREAM_K - 1, SchedulerKind::stream_k) && same(SLUICE_HYBRID - 1, SchedulerKind::hybrid));
@@ -201,7 +202,7 @@ Result<PlanOptions> to_plan_options(const sluice_plan_options& given) {
                       .tile_n = c.tile_n,
                       .keep_candidates = c.forget_candidates == 0};
   Enumerators enums;
-  enums.read("schedule", "sluice_schedule", c.schedule, SLUICE_PINGPONG, options.schedule);
+  enums.read("schedule", "sluice_schedule", c.schedule, SLUICE_STREAMING, options.schedule);
   enums.read("scheduler", "sluice_scheduler", c.scheduler, SLUICE_HYBRID, options.scheduler);
   enums.read("raster", "sluice_raster", c.raster, SLUICE_ALONG_N, options.raster);
   enums.read("claim", "sluice_work_claim", c.claim, SLUICE_TICKET_CLAIM, options.claim);

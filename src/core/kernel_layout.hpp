@@ -12,12 +12,10 @@
 
 namespace sluice {
 
-inline constexpr int kWarpgroupThreads = 128;
-inline constexpr int kWgmmaRows = 64;
+inline constexpr int kWarpgroupThreads = 128, kWgmmaRows = 64;
 inline constexpr int kSharedMemoryPerSmBytes = 233472;  // compute capability 9.0
 inline constexpr int kSharedMemoryPerCtaReservedBytes = 1024;
-inline constexpr int kSwizzleBytes = 128;
-inline constexpr int kBarrierBytes = 8;
+inline constexpr int kSwizzleBytes = 128, kBarrierBytes = 8;
 inline constexpr int kMostStages = 24;
 inline constexpr int kWorkSlots = 4;          // work tiles that the dispatcher may be ahead of those who take them
 inline constexpr int kWorkSlotBytes = 48;     // one WorkTile, in packets of 16
@@ -54,7 +52,9 @@ constexpr int producing_warps(const KernelConfig& c) { return c.load == LoadPath
 
 // Workers of one CTA: who takes work tiles from the scheduler.
 constexpr int workers_per_cta(const KernelConfig& c) { return c.schedule == KernelSchedule::pingpong ? 2 : 1; }
-constexpr int threads_per_cta(const KernelConfig& c) { return (1 + consumer_warpgroups(c)) * kWarpgroupThreads; }
+constexpr int threads_per_cta(const KernelConfig& c) {
+  return streams(c) ? kStreamThreads : (1 + consumer_warpgroups(c)) * kWarpgroupThreads;
+}
 
 // Blocks of 64 rows of P that one warpgroup multiplies.
 constexpr int blocks_per_warpgroup(const KernelConfig& c) {
@@ -66,11 +66,11 @@ constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per
 // Whether the kernel can compute tiles in pieces: bringing them together takes registers that the largest accumulators do not leave.
 // (FP8: nor do short sums beside them.)
 constexpr bool joins_pieces(const KernelConfig& c) {
-  return consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
+  return !streams(c) && consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
 }
 
 // Whether the kernel can find out the tiles of groups (Grouping): producers beside three consumer warpgroups have too few registers for it.
-constexpr bool computes_groups(const KernelConfig& c) { return consumer_warpgroups(c) <= 2; }
+constexpr bool computes_groups(const KernelConfig& c) { return !streams(c) && consumer_warpgroups(c) <= 2; }
 
 constexpr int largest_power_of_two_divisor(int value, int limit) {
   int width = limit;
@@ -137,6 +137,7 @@ struct SharedMemoryLayout {
 // stages no longer covers the latency of memory: staging gives way where that makes the ring longer.
 constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   constexpr int kEnoughStages = 4, kMostStagingBuffers = 4, kFewestToOverlap = 2;
+  if (streams(c)) return {.total_bytes = kStreamingSharedBytes};
   const StoreChunks per_block = store_chunks(c, 2);
   const int chunks = blocks_per_warpgroup(c) * (per_block.count + (per_block.rest > 0 ? 1 : 0));
   const int wanted = chunks < kFewestToOverlap ? kFewestToOverlap : chunks < kMostStagingBuffers ? chunks : kMostStagingBuffers;

@@ -68,18 +68,20 @@ constexpr Names<Reduction, 3> kReductions{
 constexpr Names<Determinism, 3> kDeterminisms{
     {{Determinism::fast, "fast"}, {Determinism::deterministic, "deterministic"}, {Determinism::batch_invariant, "batch-invariant"}}};
 constexpr Names<Rasterization, 2> kRasters{{{Rasterization::along_m, "along-m"}, {Rasterization::along_n, "along-n"}}};
-constexpr Names<KernelSchedule, 2> kKernelSchedules{{{KernelSchedule::cooperative, "cooperative"}, {KernelSchedule::pingpong, "pingpong"}}};
+constexpr Names<KernelSchedule, 3> kKernelSchedules{
+    {{KernelSchedule::cooperative, "cooperative"}, {KernelSchedule::pingpong, "pingpong"}, {KernelSchedule::streaming, "streaming"}}};
 constexpr Names<OperandOrder, 2> kOperandOrders{{{OperandOrder::rows_of_a, "rows-of-a"}, {OperandOrder::columns_of_b, "columns-of-b"}}};
 constexpr Names<LoadPath, 2> kLoadPaths{{{LoadPath::tma, "tma"}, {LoadPath::threads, "threads"}}};
-constexpr Names<CandidateVerdict, 9> kVerdicts{{{CandidateVerdict::chosen, "chosen"},
-                                                {CandidateVerdict::slower, "slower"},
-                                                {CandidateVerdict::wrong_type, "wrong-type"},
-                                                {CandidateVerdict::needs_aligned_operands, "needs-aligned-operands"},
-                                                {CandidateVerdict::cluster_does_not_fit, "cluster-does-not-fit"},
-                                                {CandidateVerdict::too_many_tiles, "too-many-tiles"},
-                                                {CandidateVerdict::shared_memory, "shared-memory"},
-                                                {CandidateVerdict::excluded_by_options, "excluded-by-options"},
-                                                {CandidateVerdict::no_groups, "no-groups"}}};
+constexpr Names<CandidateVerdict, 10> kVerdicts{{{CandidateVerdict::chosen, "chosen"},
+                                                 {CandidateVerdict::slower, "slower"},
+                                                 {CandidateVerdict::wrong_type, "wrong-type"},
+                                                 {CandidateVerdict::needs_aligned_operands, "needs-aligned-operands"},
+                                                 {CandidateVerdict::cluster_does_not_fit, "cluster-does-not-fit"},
+                                                 {CandidateVerdict::too_many_tiles, "too-many-tiles"},
+                                                 {CandidateVerdict::shared_memory, "shared-memory"},
+                                                 {CandidateVerdict::excluded_by_options, "excluded-by-options"},
+                                                 {CandidateVerdict::no_groups, "no-groups"},
+                                                 {CandidateVerdict::few_rows_only, "few-rows-only"}}};
 constexpr Names<Asynchrony, 4> kAsynchronies{
     {{Asynchrony::random, "random"}, {Asynchrony::eager, "eager"}, {Asynchrony::lazy, "lazy"}, {Asynchrony::mixed, "mixed"}}};
 constexpr Names<Backend, 3> kBackends{{{Backend::cuda, "cuda"}, {Backend::emulator, "emulator"}, {Backend::reference, "reference"}}};

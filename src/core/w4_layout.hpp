@@ -17,6 +17,7 @@ namespace sluice {
 inline constexpr int kW4BlockColumns = 64;
 inline constexpr int kW4SlabElems = 128;
 inline constexpr int kW4ChunkElems = 64;  // of K: what a thread takes in 16 bytes, four steps of wgmma
+inline constexpr int kW4ChunksPerSlab = kW4SlabElems / kW4ChunkElems;
 inline constexpr int kW4CodeBytes = kW4BlockColumns * kW4SlabElems / 2;
 inline constexpr int kW4ChunkBytes = kW4BlockColumns * kW4ChunkElems / 2;
 inline constexpr int kW4ScaleBytes = kW4BlockColumns * 2;  // of a group of a block

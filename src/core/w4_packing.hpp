@@ -11,7 +11,6 @@
 namespace sluice {
 
 // A CTA packs a slab: each thread makes 16 bytes of its codes, what a thread of a warpgroup will take of a chunk, and at most one scale.
-inline constexpr int kW4ChunksPerSlab = kW4SlabElems / kW4ChunkElems;
 inline constexpr int kPackW4Threads = kW4CodeBytes / 16;
 inline constexpr int kW4StepsPerChunk = kW4ChunkElems / 16;
 inline constexpr int kW4LargestGroupsPerSlab = w4_groups_per_slab({.group_size = 32});

@@ -1,7 +1,6 @@
 #include "launch/bind.hpp"
 
 #include <cstdint>
-#include <string>
 
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
@@ -60,7 +59,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.constant = view.constant;
   params.stage_bytes = loaded_bytes(plan, view);
   params.batch_step = view.matrices == 1 || view.batch_stride_elems == 0 ? 0 : 1;
-  if (plan.kernel.load == LoadPath::threads || plan.scheduler.k_tiles == 0) return Nothing{};
+  if (plan.kernel.load == LoadPath::threads || streams(plan.kernel) || plan.scheduler.k_tiles == 0) return Nothing{};
 
   GlobalTensor tensor{.name = view.name,
                       .data = view.data,
@@ -132,12 +131,12 @@ bool rows_aligned(const void* data, std::int64_t leading_elems, std::int64_t bat
 
 // The copy engine moves what registers can round by themselves to places it can address. It clips a box to whole packets of 16 bytes: a row
 // that ends inside one would have the bytes behind its end overwritten (seen on an H200, November 2026).
-StorePath store_path(const GemmProblem& p, const GemmArguments& arguments) {
+StorePath store_path(const KernelConfig& kernel, const GemmProblem& p, const GemmArguments& arguments) {
   constexpr int kTmaAlignmentBytes = 16;
   const bool plain = p.epilogue.beta == 0.0f && p.epilogue.bias == Bias::none && p.epilogue.activation == Activation::none;
   const bool whole_packets = p.n * size_bytes(p.type_d) % kTmaAlignmentBytes == 0;
   const bool addressable = whole_packets && rows_aligned(arguments.d, p.ldd, p.batch_stride_d, kTmaAlignmentBytes, size_bytes(p.type_d));
-  return plain && addressable && can_clip_rows(p) ? StorePath::copy_engine : StorePath::elementwise;
+  return plain && addressable && can_clip_rows(p) && !streams(kernel) ? StorePath::copy_engine : StorePath::elementwise;
 }
 
 // The map of D for boxes of `width` columns of Q.
@@ -176,7 +175,7 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
   params.type_d = p.type_d;
   params.bias_kind = p.epilogue.bias;
   params.activation = p.epilogue.activation;
-  params.path = store_path(p, arguments);
+  params.path = store_path(plan.kernel, p, arguments);
   params.aligned_c = rows_aligned(arguments.c, p.ldc, p.batch_stride_c, four, bytes);
   params.aligned_d = rows_aligned(arguments.d, p.ldd, p.batch_stride_d, four, bytes);
   params.aligned_bias = rows_aligned(arguments.bias, 0, 0, four, bytes);

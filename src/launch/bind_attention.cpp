@@ -40,11 +40,14 @@ Status fill_tensor(const AttentionProblem& p, const char* name, const void* data
                             .leading_elems = tokens_first ? p.heads_kv * p.head_size : p.head_size,
                             .matrix_stride_elems = tokens_first ? p.kv_stride : head_elems};
   const int inner = box_row_bytes(attention_config(p)) / size_bytes(p.kv_type);
-  for (const auto& [map, rows] : {std::pair{&out.many, many_rows(p)}, {&out.eight, kGroupTokens}, {&out.one, 1}}) {
-    Result<arch::TensorMap> encoded = encode(tensor, {.inner = inner, .outer = rows});
-    if (!encoded) return encoded.error();
-    *map = *encoded;
-  }
+  Result<arch::TensorMap> map = encode(tensor, {.inner = inner, .outer = many_rows(p)});
+  if (!map) return map.error();
+  const std::int64_t element_bytes = size_bytes(p.kv_type), row_bytes = p.head_size * element_bytes;
+  out = {.map = *map,
+         .data = static_cast<const std::byte*>(data),
+         .block_bytes = p.kv_stride * element_bytes,
+         .head_bytes = tokens_first ? row_bytes : blocks.tokens * row_bytes,
+         .token_bytes = tokens_first ? p.heads_kv * row_bytes : row_bytes};
   return Nothing{};
 }
 
@@ -65,7 +68,6 @@ void bind_numbers(const AttentionProblem& p, AttentionParams& params) {
   params.pages = static_cast<std::int32_t>(p.pages);
   const Blocks blocks = blocks_of(p);
   const bool tokens_first = p.kv_layout == KvLayout::tokens_first;
-  params.outside_row = static_cast<std::int32_t>(blocks.tokens);
   params.head_inner = tokens_first ? static_cast<std::int32_t>(p.head_size) : 0;
   params.head_batch = tokens_first ? 0 : 1;
   params.block_batch = static_cast<std::int32_t>(blocks.steps);

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/dequantisation.hpp"
+#include "core/streaming_layout.hpp"
 #include "core/w4_layout.hpp"
 
 namespace sluice {
@@ -22,6 +23,10 @@ void bind_packed(const Plan& plan, const GemmArguments& arguments, MainloopParam
   params.w4.slabs = static_cast<std::int32_t>(w4_slabs(p.k));
   params.w4.blocks = static_cast<std::int32_t>(w4_blocks(p.n));
   while (kHalfElems << params.w4.group_shift < w4_elems_per_scale(p.w4)) ++params.w4.group_shift;
+  if (streams(plan.kernel)) {
+    params.w4.log2_team_warps = log2_streaming_team((plan.scheduler.tiles_n + plan.grid_ctas - 1) / plan.grid_ctas);
+    params.w4.log2_slabs_of_arrival = log2_slabs_of_arrival(plan.scheduler.k_tiles);
+  }
   params.w4.zero_offset = p.w4.zero_points ? kW4CodeBytes + groups * kW4ScaleBytes : 0;
 }
 

@@ -115,6 +115,20 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
   return c.hand_over_us + std::max(round_trips, others * bytes / c.collect_bytes_per_clk_per_sm / clocks_per_us);
 }
 
+// Streaming kernels: each warp goes through its slabs one after the other, every part at the rate of 16 warps of an SM in turn; several
+// rows of A are read from more banks than one; and all rows come to each SM before the last slab can be multiplied (one H200, 22 November
+// 2026, `sluice bench --planner` over w4a16 with M = 1 to 8).
+constexpr double kStreamingClkPerPart = 45, kStreamingClkOfRows = 8, kStreamingClkPerStrip = 350, kStreamingRowBytesPerClk = 128;
+
+double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double ctas) {
+  const auto strips = static_cast<std::int64_t>(std::ceil(s.tiles_n / ctas));
+  const int log2 = log2_streaming_team(strips), teams = kStreamingWarps >> log2, team = 1 << log2;
+  const double rounds = std::ceil(static_cast<double>(strips) / teams), slabs = std::ceil(static_cast<double>(s.k_tiles) / team);
+  const double row_bytes = static_cast<double>(p.m) * s.k_tiles * kernel.tile_k * size_bytes(p.type_a);
+  const double clk_of_part = kStreamingClkPerPart + (p.m > 1 ? kStreamingClkOfRows : 0);
+  return rounds * (slabs * kStreamingWarps * clk_of_part + kStreamingClkPerStrip) + row_bytes / kStreamingRowBytesPerClk;
+}
+
 }  // namespace
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers,
@@ -137,6 +151,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   double sm_clk = rounds * overlap({tile.compute, tile.ingest}, c.overlap_exponent);
   if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
     sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
+  if (streams(kernel)) sm_clk = streaming_clk(p, kernel, s, units);
   if (s.stream_k_tiles > 0) sm_clk *= c.stream_k_factor;
   const double sm_us = sm_clk / clocks_per_us;
   // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
@@ -151,10 +166,11 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double input_bytes = (m * k * ab + bytes_b) * batch, output_bytes = m * n * batch * d * (1 + reads_c);
   t.hbm_us = factor * (input_bytes + output_bytes) / (device.hbm_gb_per_s * c.hbm_factor * 1e3);
   // Rows outside the matrix come from nowhere.
-  const double fetched =
-      tiles * k_tiles * kernel.tile_k *
-      (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share * ab +
-       std::min<double>(kernel.tile_n * kernel.cluster_n, n) * (p.n > 0 && p.k > 0 ? bytes_b / (n * static_cast<double>(p.k)) : ab));
+  const double fetched = streams(kernel) ? units * m * k * ab + bytes_b
+                                         : tiles * k_tiles * kernel.tile_k *
+                                               (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share * ab +
+                                                std::min<double>(kernel.tile_n * kernel.cluster_n, n) *
+                                                    (p.n > 0 && p.k > 0 ? bytes_b / (n * static_cast<double>(p.k)) : ab));
   t.l2_us = factor * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
 
   const double crowded = std::max(0.0, t.l2_us / std::max(t.matrix_us, 1e-9) - c.traffic_free_share);

@@ -71,6 +71,12 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
   if (kernel.load == LoadPath::tma && !aligned) return CandidateVerdict::needs_aligned_operands;
   if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)))
     return CandidateVerdict::no_groups;
+  if (streams(kernel)) {
+    if (options.determinism == Determinism::batch_invariant)
+      return CandidateVerdict::excluded_by_options;  // many rows are added up otherwise
+    if (row_matrices(p) != 1 || p.batch != 1 || w4_groups_per_slab(p.w4) != 1 || !rows_fit_streaming(kernel, p.m, p.k))
+      return CandidateVerdict::few_rows_only;
+  }
   if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;
   const Shape shape = tile_shape(p, kernel);
   if (static_cast<Wide>(shape.tiles_m) * shape.tiles_n * shape.matrices > kMostTiles) return CandidateVerdict::too_many_tiles;
@@ -170,6 +176,9 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
   // Checked apart, since the number of items would overflow.
   if (static_cast<std::int64_t>(cluster_tiles(s)) * s.splits > kMostItems) return check_scheduler(s, 1);
   if (static_cast<std::int64_t>(s.stream_k_tiles) * s.k_tiles > kMostStreamKTiles) return check_scheduler(s, s.stream_k_ranges);
+  if (streams(kernel) && (split_tile_count(s) > 0 || s.claim == WorkClaim::ticket))
+    return Error{ErrorCode::unsupported,
+                 name(kernel) + " computes whole tiles, dealt out in fixed turn; leave the scheduler and the claim free"};
   if (split_tile_count(s) > 0 && !joins_pieces(kernel))
     return Error{ErrorCode::unsupported, name(kernel) + " cannot compute tiles in pieces: its " +
                                              std::to_string(accumulators_per_thread(kernel)) +
@@ -398,7 +407,8 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   result.predicted = best.predicted;
   result.worker_count = worker_count(best.scheduler, device, best.kernel);
   result.grid_ctas = grid_ctas(result.worker_count, best.kernel);
-  result.shared_memory_bytes = shared_memory_layout(best.kernel).total_bytes;
+  result.shared_memory_bytes =
+      streams(best.kernel) ? streaming_shared_bytes(p.m, best.scheduler.k_tiles) : shared_memory_layout(best.kernel).total_bytes;
   result.workspace_bytes = workspace_bytes(best.scheduler, best.kernel);
   if (options.keep_candidates) result.candidates = std::move(candidates);
   return result;

@@ -218,6 +218,7 @@ std::vector<GemmCase> cases_of(const KernelConfig& kernel, int index) {
     cases[i] = gpu_tests::with_format(gpu_tests::with_scales(std::move(cases[i]), kernel, index + static_cast<int>(i)), kernel,
                                       index + static_cast<int>(i));
   if (is_fp8(kernel.type_a)) add_block_scaled(cases, kernel, index);
+  gpu_tests::add_streaming(cases, kernel, 4);
   gpu_tests::add_grouped(cases, kernel, index, /*small=*/true);
   return cases;
 }
@@ -267,8 +268,9 @@ TEST_P(EveryKernel, IsRightOnEdges) {
 // However it is interleaved, and however many clusters run at once, D has the same bits; the same seed leads to the same bits in all
 // memory.
 TEST_P(EveryKernel, GivesTheSameBitsUnderEverySeed) {
-  const GemmCase gemm_case = gpu_tests::with_scales(sized("seeds", 40 + kernel().tile_m / 2, 24 + kernel().tile_n, 136), kernel(),
-                                                    GetParam(), gpu_tests::block_scale_kinds());
+  const GemmCase seeds = sized("seeds", 40 + kernel().tile_m / 2, 24 + kernel().tile_n, 136);
+  const GemmCase gemm_case =
+      gpu_tests::with_format(gpu_tests::with_scales(seeds, kernel(), GetParam(), gpu_tests::block_scale_kinds()), kernel(), GetParam());
   const Plan plan = planned(kernel(), gemm_case);
   PlacedOperands operands(plan.problem, gemm_case, 5);
   std::vector<unsigned char> first;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "gemm_harness.hpp"
+#include "packed_weights.hpp"
 #include "scaled_cases.hpp"
 
 namespace sluice::gpu_tests {
@@ -30,8 +31,8 @@ TEST(Concurrency, ThreadsWithStreamsOfTheirOwn) {
       for (int i = 0; i < cases_each; ++i) {
         const auto& kernels = kernel_list();
         const KernelConfig& kernel = kernels[static_cast<std::size_t>(t + i * thread_count) % kernels.size()];
-        const std::string failure =
-            harness.try_case(kernel, with_scales(case_of(200 + 61 * t, 300 + 17 * i % 190, 264 + 8 * i), kernel, i));
+        const std::string failure = harness.try_case(
+            kernel, with_format(with_scales(case_of(200 + 61 * t, 300 + 17 * i % 190, 264 + 8 * i), kernel, i), kernel, i));
         const std::lock_guard<std::mutex> guard(lock);
         if (!failure.empty()) wrong.push_back(name(kernel) + ": " + failure);
       }
@@ -49,7 +50,7 @@ TEST(Concurrency, KernelsSideBySideOnOneGpu) {
   for (int s = 0; s < stream_count; ++s) {
     harnesses.push_back(std::make_unique<GemmHarness>());
     const KernelConfig& kernel = kernels[static_cast<std::size_t>(s * 19) % kernels.size()];
-    cases.push_back(with_scales(case_of(333 + 100 * s, 777 - 50 * s, 520), kernel, s));
+    cases.push_back(with_format(with_scales(case_of(333 + 100 * s, 777 - 50 * s, 520), kernel, s), kernel, s));
     placed.push_back(harnesses.back()->place(kernel, cases.back()));
   }
   for (int round = 0; round < rounds; ++round)

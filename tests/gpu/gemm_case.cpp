@@ -423,6 +423,7 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
     add_pieces(cases, kernel);  // of other formats
     for (std::size_t i = 0; i < cases.size(); ++i) cases[i] = with_format(std::move(cases[i]), kernel, kernel_index + static_cast<int>(i));
   }
+  add_streaming(cases, kernel, 132);
   add_grouped(cases, kernel, kernel_index);
   return cases;
 }

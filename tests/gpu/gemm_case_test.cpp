@@ -110,10 +110,33 @@ TEST(GpuCases, EveryTypeEpilogueAndPlacementComesUp) {
   EXPECT_TRUE(in_place && repeats_a && repeats_b && odd_ldd && no_k);
 }
 
+TEST(GpuCases, StreamingKernelsMeetTheirFormatsAndTeamsOfAllSizes) {
+  for (std::size_t i = 0; i < kernel_list().size(); ++i) {
+    const KernelConfig& kernel = kernel_list()[i];
+    if (kernel.schedule != KernelSchedule::streaming) continue;
+    std::set<std::tuple<int, bool, bench::Exactness>> formats;
+    std::set<std::int64_t> rows, tails, rounds;
+    std::set<bool> constant;
+    for (const GemmCase& c : cases_for(kernel, static_cast<int>(i), false)) {
+      const GemmProblem p = problem_for(kernel, c);
+      formats.insert({p.w4.group_size, p.w4.zero_points, c.exactness});
+      rows.insert(p.m);
+      tails.insert(p.k % 128);
+      rounds.insert((p.n + 132 * kernel.tile_n - 1) / (132 * kernel.tile_n));
+      constant.insert(p.constant_b);
+    }
+    EXPECT_EQ(formats.size(), 8u) << name(kernel);  // groups of 128 and whole columns, zero points or not, exact or not
+    for (std::int64_t m = 1; m <= kernel.tile_m; ++m) EXPECT_TRUE(rows.contains(m)) << m;
+    EXPECT_GE(tails.size(), 8u) << name(kernel);
+    for (const std::int64_t strips : {1, 2, 3, 4, 5, 7, 14}) EXPECT_TRUE(rounds.contains(strips)) << strips;
+    EXPECT_EQ(constant.size(), 2u) << name(kernel);
+  }
+}
+
 TEST(GpuCases, EveryKernelOf4BitsMeetsEveryFormat) {
   for (std::size_t i = 0; i < kernel_list().size(); ++i) {
     const KernelConfig& kernel = kernel_list()[i];
-    if (kernel.type_b != DataType::int4) continue;
+    if (kernel.type_b != DataType::int4 || kernel.schedule == KernelSchedule::streaming) continue;
     std::set<std::tuple<int, bool, bench::Exactness>> formats;
     std::set<std::tuple<int, bool, SchedulerKind>> in_pieces;
     std::set<std::int64_t> tails;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "gemm_harness.hpp"
+#include "packed_weights.hpp"
 #include "scaled_cases.hpp"
 #include "summary.hpp"
 
@@ -43,7 +44,7 @@ TEST_P(EveryKernel, GivesTheSameBitsInEachReplay) {
   gemm_case.problem.m = settings().small ? 130 : 301;
   gemm_case.problem.n = settings().small ? 140 : 523;
   gemm_case.problem.k = settings().small ? 72 : 1032;
-  gemm_case = with_scales(gemm_case, kernel(), GetParam(), block_scale_kinds());
+  gemm_case = with_format(with_scales(gemm_case, kernel(), GetParam(), block_scale_kinds()), kernel(), GetParam());
   summary().begin(name(kernel()) + ", replays");
   GemmHarness& h = harness();
   const PlacedCase placed = h.place(kernel(), gemm_case);

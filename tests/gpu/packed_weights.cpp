@@ -32,12 +32,40 @@ class PackedMatrix {
 
 std::int64_t matrices_b(const GemmProblem& p) { return p.batch_stride_b == 0 ? std::min<std::int64_t>(p.batch, 1) : p.batch; }
 
+// What a streaming kernel takes of a case: few rows of one matrix, groups that are whole slabs or columns, whole tiles in fixed turn.
+GemmCase streamed(GemmCase c, const KernelConfig& kernel, int n) {
+  constexpr std::array kOneScaleASlab = {W4Format{128, false}, W4Format{128, true}, W4Format{0, false}, W4Format{0, true}};
+  GemmProblem& p = c.problem;
+  p.w4 = kOneScaleASlab[static_cast<std::size_t>(n) % kOneScaleASlab.size()];
+  if (p.m > kernel.tile_m) p.m = 1 + p.m % kernel.tile_m;
+  p.batch = std::min<std::int64_t>(p.batch, 1);
+  c.options.claim.reset();
+  if (c.options.scheduler && *c.options.scheduler > SchedulerKind::data_parallel) c.options.scheduler.reset();
+  return c;
+}
+
 }  // namespace
 
 GemmCase with_format(GemmCase c, const KernelConfig& kernel, int n) {
   if (kernel.type_b != DataType::int4) return c;
+  if (kernel.schedule == KernelSchedule::streaming) return streamed(std::move(c), kernel, n);
   c.problem.w4 = kFormats[static_cast<std::size_t>(n) % kFormats.size()];
   return c;
+}
+
+void add_streaming(std::vector<GemmCase>& cases, const KernelConfig& kernel, int sms) {
+  if (kernel.schedule != KernelSchedule::streaming) return;
+  int n = 0;
+  for (const std::int64_t strips : {2, 3, 4, 5, 7, 14, 1, 6}) {
+    GemmCase c{.what = "about " + std::to_string(strips) + " strips an SM"};
+    c.problem.m = 1 + 3 * n % kernel.tile_m;
+    c.problem.n = strips * sms * kernel.tile_n - 8 * (n % 3);
+    c.problem.k = std::array{2064, 160, 1200, 320, 592, 992, 1136, 256}[static_cast<std::size_t>(n)];
+    c.problem.constant_b = n % 2 == 0;
+    c.problem.epilogue.bias = n % 3 == 1 ? Bias::per_column : Bias::none;
+    c.exactness = n % 2 == 0 ? bench::Exactness::exact : bench::Exactness::bounded;
+    cases.push_back(with_format(std::move(c), kernel, n++));
+  }
 }
 
 std::vector<std::byte> random_packed_weights(const GemmProblem& p, bool exact, std::uint64_t seed) {

@@ -13,6 +13,9 @@ namespace sluice::gpu_tests {
 // gap of -1 repeats one matrix.
 GemmCase with_format(GemmCase c, const KernelConfig& kernel, int n);
 
+// For streaming kernels: teams of all sizes, with more and fewer slabs than warps.
+void add_streaming(std::vector<GemmCase>& cases, const KernelConfig& kernel, int sms);
+
 // The matrices B of a problem, as far apart as it says. No weight is rounded when it is dequantised: scales have three bits, or are 1 and
 // 2 where results must be exact.
 std::vector<std::byte> random_packed_weights(const GemmProblem& problem, bool exact, std::uint64_t seed);

@@ -41,10 +41,10 @@ TEST(Names, ReadBack) {
   expect_round_trip<Reduction>(3, parse_reduction);
   expect_round_trip<Determinism>(3, parse_determinism);
   expect_round_trip<Rasterization>(2, parse_rasterization);
-  expect_round_trip<KernelSchedule>(2, parse_kernel_schedule);
+  expect_round_trip<KernelSchedule>(3, parse_kernel_schedule);
   expect_round_trip<OperandOrder>(2, parse_operand_order);
   expect_round_trip<LoadPath>(2, parse_load_path);
-  expect_round_trip<CandidateVerdict>(9, parse_verdict);
+  expect_round_trip<CandidateVerdict>(10, parse_verdict);
 }
 
 TEST(Names, ErrorCodes) {

@@ -16,6 +16,10 @@ SLUICE_DEVICE void load_streaming(const void* source, bool inside, std::uint32_t
   std::memcpy(words, source, sizeof words);
 }
 
+SLUICE_DEVICE void load_streaming(const void* source, std::uint32_t (&words)[4], Location at = Location::current()) {
+  load_streaming(source, true, words, at);
+}
+
 SLUICE_DEVICE std::uint32_t opaque(std::uint32_t word) { return word; }
 
 SLUICE_DEVICE float from_lane(float value, int from, Location at = Location::current()) {

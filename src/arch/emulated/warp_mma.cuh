@@ -47,6 +47,14 @@ SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[2],
   emulated::load_shared(address, words, sizeof words, at);
 }
 
+// As early as they may come: a reader who has not waited for the barrier is seen all the same.
+SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, bool inside, Location at = Location::current()) {
+  Floats4 packet{};
+  if (inside) packet = load_global(static_cast<const Floats4*>(source), at);
+  emulated::store_shared(destination, &packet, sizeof packet, at);
+}
+SLUICE_DEVICE void barrier_hold_until_copied(Barrier*) {}
+
 inline constexpr std::uint32_t kNothingThere = 0xffffffff;
 
 SLUICE_DEVICE void store_published(Floats4* to, const Floats4& x, Location at = Location::current()) {

@@ -20,6 +20,14 @@ SLUICE_DEVICE void load_streaming(const void* source, bool inside, std::uint32_t
       : "memory");
 }
 
+// The same, of what is inside.
+SLUICE_DEVICE void load_streaming(const void* source, std::uint32_t (&words)[4]) {
+  asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "l"(source), "l"(CachePolicy::evict_first)
+               : "memory");
+}
+
 // The same word, but the compiler does not know: what is worked out from it before and behind this is worked out twice, and needs no
 // register between.
 SLUICE_DEVICE std::uint32_t opaque(std::uint32_t word) {

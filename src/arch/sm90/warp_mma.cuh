@@ -83,6 +83,15 @@ SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[2])
   asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "r"(address) : "memory");
 }
 
+// 16 bytes into shared memory by a thread that does not wait for them; not inside: zeros, and nothing is read.
+SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(inside ? 16 : 0) : "memory");
+}
+// The barrier's phase does not end before all copies that this thread has asked for have come. It must not have ended yet.
+SLUICE_DEVICE void barrier_hold_until_copied(Barrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
 // Words that are there when they have another pattern than this one, a NaN that arithmetic does not make. Who stores them needs no fence
 // and no flag, who waits for them asks for nothing else.
 inline constexpr std::uint32_t kNothingThere = 0xffffffff;

@@ -30,8 +30,8 @@ SLUICE_DEVICE void run_attention_kernel(const AttentionParams& params) {
   if (warp == consumer_warps(config) && arch::lane() == 0) {
     ring.init();
     arch::fence_barrier_init();
-    for (const AttentionTensor* tensor : {&params.k, &params.v})
-      for (const arch::TensorMap* map : {&tensor->many, &tensor->eight, &tensor->one}) arch::prefetch_tensor_map(*map);
+    arch::prefetch_tensor_map(params.k.map);
+    arch::prefetch_tensor_map(params.v.map);
   }
   clear_unused_queries(params, ring, warp * 32 + arch::lane());
   arch::allow_successor();

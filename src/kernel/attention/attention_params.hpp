@@ -1,16 +1,20 @@
 // What a launch passes to the attention kernel.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "arch/types.hpp"
 
 namespace sluice {
 
-// K or V: the same tensor in boxes of many rows, of eight and of one. inner: within a row; outer: tokens of a sequence or page; batch:
-// sequences or pages, with heads_first times heads.
+// K or V, in boxes of many rows (inner: within a row; outer: tokens of a sequence or page; batch: sequences or pages, with heads_first
+// times heads) and as it lies in memory.
 struct AttentionTensor {
-  arch::TensorMap many, eight, one;
+  arch::TensorMap map;
+  const std::byte* data;
+  std::int64_t block_bytes;  // from a sequence or page to the next,
+  std::int64_t head_bytes, token_bytes;
 };
 
 struct AttentionParams {
@@ -34,7 +38,6 @@ struct AttentionParams {
   std::int32_t many_rows;   // of the largest box; a page has whole ones of them
   std::int32_t page_shift;  // a page has 2^page_shift tokens
   std::int32_t pages;
-  std::int32_t outside_row;             // behind the last token of a sequence or page
   std::int32_t head_inner, head_batch;  // what a head adds to the coordinates
   std::int32_t block_batch;             // and a sequence or page
   std::int32_t least_chunk_log2, most_chunks;

@@ -110,14 +110,10 @@ class KvProducer {
       if (arch::lane() == 0) {
         ring_.wait_empty(at_);
         write_header(flags, token, chunk);
-        announce(token);
       }
       fetch(params_.k, page, token);
       at_.advance(params_.stages);
-      if (arch::lane() == 0) {
-        ring_.wait_empty(at_);
-        announce(token);
-      }
+      if (arch::lane() == 0) ring_.wait_empty(at_);
       fetch(params_.v, page, token);
       at_.advance(params_.stages);
       page = next_page;
@@ -134,14 +130,6 @@ class KvProducer {
   SLUICE_DEVICE void make_room() {
     if (arch::lane() == 0) arch::barrier_arrive(ring_.item_empty(items_at_));
     items_at_.advance(kItemSlots);
-  }
-
-  // By one lane: so many bytes will come.
-  SLUICE_DEVICE void announce(int token) {
-    if (token >= to_)
-      arch::barrier_arrive(ring_.full(at_));
-    else
-      arch::barrier_arrive_expect_bytes(ring_.full(at_), fetched_tokens(token) * kv_row_bytes(config));
   }
 
   SLUICE_DEVICE void write_header(int flags, int token, int chunk) {
@@ -171,12 +159,27 @@ class KvProducer {
     return params_.pages;
   }
 
-  // All copies of a stage are started by one lane: to the copy engine lanes are one after the other anyway.
+  // Into the stage at at_, which is free.
   SLUICE_DEVICE void fetch(const AttentionTensor& tensor, int page, int token) {
     if (token >= from_ && token + kStageTokens <= to_)
       fetch_whole(tensor, page, token);
-    else if (token < to_)
+    else
       fetch_part(tensor, page, token);
+    arch::sync_warp();
+  }
+
+  // All boxes of a stage are asked for by one lane: to the copy engine lanes are one after the other anyway.
+  SLUICE_DEVICE void fetch_whole(const AttentionTensor& tensor, int page, int token) {
+    if (has_copied_) {  // where lanes have written, the copy engine will
+      arch::fence_shared_for_async();
+      arch::sync_warp();
+      has_copied_ = false;
+    }
+    if (arch::lane() == 0) arch::barrier_arrive_expect_bytes(ring_.full(at_), kStageTokens * kv_row_bytes(config));
+    for (int first = 0; first < kStageTokens; first += params_.many_rows) {
+      const arch::TensorCoordinates at = place(page, token + first, first / kGroupTokens);
+      if (arch::lane() == 0) load(first, tensor.map, at);
+    }
   }
 
   SLUICE_DEVICE arch::TensorCoordinates place(int page, int token, int group) const {
@@ -189,39 +192,6 @@ class KvProducer {
             .batch = arch::from_lane(page, group) * params_.block_batch + item_.head * params_.head_batch};
   }
 
-  SLUICE_DEVICE void fetch_whole(const AttentionTensor& tensor, int page, int token) {
-    for (int first = 0; first < kStageTokens; first += params_.many_rows) {
-      const arch::TensorCoordinates at = place(page, token + first, first / kGroupTokens);
-      if (arch::lane() == 0) load(first, tensor.many, at);
-    }
-    arch::sync_warp();
-  }
-
-  // The stage's tokens in [from, to). A box may leave a tensor but not a sequence: what ends inside a box comes in boxes of eight and of
-  // one, and boxes from outside the tensor are zeros.
-  SLUICE_DEVICE void fetch_part(const AttentionTensor& tensor, int page, int token) {
-    const int groups = fetched_tokens(token) / kGroupTokens;
-    for (int group = 0; group < groups; ++group) {
-      const int first = token + group * kGroupTokens;
-      const arch::TensorCoordinates at = place(page, first, group);
-      if (arch::lane() != 0) continue;
-      if (first >= from_ && first + kGroupTokens <= to_)
-        load(first - token, tensor.eight, at);
-      else if (first >= to_ || first + kGroupTokens <= from_)
-        load(first - token, tensor.eight, moved(at, -1));
-      else
-        for (int i = 0; i < kGroupTokens; ++i)
-          load(first - token + i, tensor.one, moved(at, first + i >= from_ && first + i < to_ ? i : -1));
-    }
-    arch::sync_warp();
-  }
-
-  // So many rows further; -1: to where no tensor is.
-  SLUICE_DEVICE arch::TensorCoordinates moved(arch::TensorCoordinates at, int rows) const {
-    at.outer = rows >= 0 ? at.outer + rows : params_.outside_row;
-    return at;
-  }
-
   // Boxes for all of a row's bytes, to the stage's row `row`.
   SLUICE_DEVICE void load(int row, const arch::TensorMap& map, arch::TensorCoordinates at) {
     SLUICE_UNROLL
@@ -231,11 +201,59 @@ class KvProducer {
                      arch::CachePolicy::evict_first);
   }
 
+  // A stage in which tokens begin or end. A box must not leave a sequence, and many small ones take their time: so lanes fetch packets of
+  // 16 bytes, and zeros where no token is, up to whole blocks, for these are multiplied. All that a packet takes is worked out before,
+  // because the instructions of a single warp are what such a stage waits for.
+  SLUICE_DEVICE void fetch_part(const AttentionTensor& tensor, int page, int token) {
+    static_assert(kRowBytes == 128, "packets of eight rows are turned in shared memory as the copy engine turns them");
+    constexpr int kPackets = kv_row_bytes(config) / 16, kPacketsOfBox = kRowBytes / 16;
+    constexpr int kRowsAtOnce = 32 / kPackets, kTimes = kGroupTokens / kRowsAtOnce;  // for a group of eight rows
+    arch::sync_warp();                                                               // lane 0 has waited until the stage is free
+    if (token < to_) {
+      const int packet = arch::lane() % kPackets, lane_row = arch::lane() / kPackets;
+      const bool paged = params_.block_table != nullptr;
+      const std::int64_t step = tensor.token_bytes * kRowsAtOnce;
+      const std::byte* const head = tensor.data + item_.head * tensor.head_bytes + lane_row * tensor.token_bytes + packet * 16;
+      const std::byte* group = head + item_.sequence * tensor.block_bytes + token * tensor.token_bytes;
+      arch::SharedAddress to[kTimes];
+      SLUICE_UNROLL
+      for (int i = 0; i < kTimes; ++i) {
+        const int row = lane_row + i * kRowsAtOnce;
+        to[i] =
+            ring_.stage(at_) + packet / kPacketsOfBox * (kStageTokens * kRowBytes) + row * kRowBytes + (packet % kPacketsOfBox ^ row) * 16;
+      }
+      const int rows = fetched_tokens(token), first = from_ - token - lane_row, behind = to_ - token - lane_row;
+      SLUICE_NO_UNROLL
+      for (int row = 0; row < rows; row += kGroupTokens) {
+        bool there = true;
+        if (paged) {
+          const int number = arch::from_lane(page, row / kGroupTokens), in_page = (token + row) & ((1 << params_.page_shift) - 1);
+          there = number != params_.pages;
+          group = head + number * tensor.block_bytes + in_page * tensor.token_bytes;
+        }
+        const std::byte* from = group;
+        SLUICE_UNROLL
+        for (int i = 0; i < kTimes; ++i) {
+          const int own = row + i * kRowsAtOnce;
+          arch::copy_packet_async(to[i], from, there && own >= first && own < behind);
+          from += step;
+          to[i] += kGroupTokens * kRowBytes;
+        }
+        group = from;
+      }
+      arch::barrier_hold_until_copied(ring_.full(at_));
+      has_copied_ = true;
+      arch::sync_warp();
+    }
+    if (arch::lane() == 0) arch::barrier_arrive(ring_.full(at_));
+  }
+
   const AttentionParams& params_;
   AttentionRing<config> ring_;
   AttentionPosition at_, items_at_;
   AttentionItem item_{};
   int from_ = 0, to_ = 0;  // tokens of the run
+  bool has_copied_ = false;
 };
 
 }  // namespace sluice

@@ -1,0 +1,63 @@
+// What follows from a KernelConfig whose schedule is streaming (kernel/streaming/streaming_kernel.cuh): how the warps of a CTA share out
+// their columns and K, how shared memory is laid out, and which problems fit.
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/kernel_config.hpp"
+
+#include "core/w4_layout.hpp"
+
+namespace sluice {
+
+constexpr bool streams(const KernelConfig& c) { return c.schedule == KernelSchedule::streaming; }
+
+inline constexpr int kStreamingWarps = 16;
+inline constexpr int kStreamThreads = 32 * kStreamingWarps;
+inline constexpr int kMostStreamingTeams = 4;
+
+// Shared memory: what the warps of a team have added up of a strip, twice, so that one can be brought together while the next is filled;
+// a barrier for each part of K in which A arrives; the rows of A, along K, each followed by 16 bytes so that eight of them meet in no bank.
+inline constexpr int kStreamingSharedBytes = 232448;
+inline constexpr int kStreamingPartBytes = 32 * 16;  // of a warp: a fragment of 16 columns by 8 rows
+inline constexpr int kStreamingBuffers = 2;
+inline constexpr int kMostStreamingArrivals = 8;
+inline constexpr int kStreamingBarrierOffset = kStreamingBuffers * kStreamingWarps * kStreamingPartBytes;
+inline constexpr int kStreamingRowsOffset = kStreamingBarrierOffset + kMostStreamingArrivals * 16;
+constexpr std::int64_t streaming_row_bytes(std::int64_t k_tiles) { return k_tiles * kW4SlabElems * 2 + 16; }
+
+// What a launch asks for, and no more: the rest of an SM's memory is its L1, through which all that is on its way to registers comes (with
+// all of it taken, 4096 x 4096 at M = 1 takes 5.7 instead of 4.9 us; one H200, 22 November 2026).
+constexpr int streaming_shared_bytes(std::int64_t m, std::int64_t k_tiles) {
+  return kStreamingRowsOffset + static_cast<int>(m * streaming_row_bytes(k_tiles));
+}
+
+constexpr bool rows_fit_streaming(const KernelConfig& c, std::int64_t m, std::int64_t k) {
+  const std::int64_t row_bytes = streaming_row_bytes((k + c.tile_k - 1) / c.tile_k);
+  return m <= c.tile_m && m * row_bytes <= kStreamingSharedBytes - kStreamingRowsOffset;
+}
+
+// The warps that share the K of a strip of 16 columns, as a power of two. A CTA with `strips` of them has teams that take them in turn: the
+// smallest ones that are not busy longer than larger ones would be.
+constexpr int log2_streaming_team(std::int64_t strips) {
+  int best = 4;  // all warps
+  for (int log2 = 3; kStreamingWarps >> log2 <= kMostStreamingTeams; --log2) {
+    const auto busy = [strips](int shift) {  // in warps' time, for one strip alone
+      const std::int64_t teams = kStreamingWarps >> shift;
+      return (strips + teams - 1) / teams * teams;
+    };
+    if (busy(log2) <= busy(best)) best = log2;
+  }
+  return best;
+}
+static_assert(log2_streaming_team(1) == 4 && log2_streaming_team(2) == 3 && log2_streaming_team(4) == 2 && log2_streaming_team(5) == 4 &&
+              log2_streaming_team(14) == 3 && log2_streaming_team(28) == 2);
+
+// A arrives in parts of K of so many slabs, as a power of two.
+constexpr int log2_slabs_of_arrival(std::int64_t k_tiles) {
+  int log2 = 0;
+  while ((kMostStreamingArrivals << log2) < k_tiles) ++log2;
+  return log2;
+}
+
+}  // namespace sluice

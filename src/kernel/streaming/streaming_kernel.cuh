@@ -1,0 +1,258 @@
+// D = A B with weights of 4 bits and few rows of A, at the speed at which memory hands out the weights. No warp waits for another to load:
+// each asks for its own part of K of a strip of 16 columns, 1 KB at a time and kAhead of them ahead, straight into its registers, where it
+// turns the codes into numbers and multiplies them (mma.sync) by the rows of A, which wait in shared memory. Nothing stands between the
+// first instruction and the first request, no piece of a tile meets another outside of its CTA, and there is little code to fetch: that is
+// what few rows wait for elsewhere (docs/w4.md).
+//
+// The warps of a team share out K of a strip, slab by slab in turn; the strips of a CTA go to its teams in turn. What they have added up
+// they leave in shared memory, and one of them, another for each strip, brings it together, in the order of the warps, and stores.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "arch/arch.cuh"
+#include "arch/warp_mma.cuh"
+#include "core/kernel_layout.hpp"
+#include "core/w4_layout.hpp"
+#include "kernel/epilogue/finish_elements.cuh"
+#include "kernel/gemm_params.cuh"
+
+namespace sluice {
+
+template <KernelConfig config, bool zero_points>
+class StreamingKernel {
+ public:
+  SLUICE_DEVICE StreamingKernel(const GemmParams& params, std::byte* shared)
+      : params_(params),
+        w4_(params.mainloop.w4),
+        shared_(arch::shared_address(shared)),
+        barriers_(reinterpret_cast<arch::Barrier*>(shared + kStreamingBarrierOffset)),
+        warp_(arch::warp_in_cta()),
+        lane_(arch::lane()),
+        team_warps_(static_cast<int>(arch::opaque(1u << w4_.log2_team_warps))),  // else it is worked out again for each part
+        in_team_(warp_ & (team_warps_ - 1)),
+        team_(warp_ >> w4_.log2_team_warps),
+        first_strip_(arch::cta_in_grid() + team_ * arch::ctas_in_grid()),
+        strip_step_(kStreamingWarps / team_warps_ * arch::ctas_in_grid()),
+        k_tiles_(params.scheduler.k_tiles),
+        slab_step_(team_warps_ * w4_.slab_bytes) {
+    // Lanes behind the last row take that one's place: columns of the product do not mix.
+    const int row = lane_ % 8 < params.epilogue.m ? lane_ % 8 : params.epilogue.m - 1;
+    row_ = row_address(row) + bytes(lane_ / 8 * 16);
+  }
+
+  SLUICE_DEVICE void run() {
+    Part parts[kAhead];
+    const bool constant = params_.mainloop.p.constant;
+    aim();
+    if (constant) ask_for_all(parts);
+    if (warp_ == 0) make_barriers();
+    clear_behind_k();
+    arch::sync_cta();
+    if (params_.early_successor) arch::allow_successor();
+    arch::wait_for_predecessor();
+    if (warp_ == 0) fetch_rows();
+    if (!constant) ask_for_all(parts);
+    if (first_strip_ >= params_.scheduler.tiles_n) return;
+    begin_strip();
+    if (left_ <= 0 && !next_strip()) return;
+    while (take(parts[0]) && take(parts[1]) && take(parts[2])) {}
+  }
+
+ private:
+  static constexpr DataType kType = config.type_a;
+  static constexpr int kAhead = 3;     // parts on their way: 48 KB of an SM, which memory takes under a microsecond for
+  static constexpr int kColumns = 16;  // of a strip: rows of mma's first operand
+  static constexpr int kStripsOfBlock = kW4BlockColumns / kColumns;
+  static constexpr int kStripChunkBytes = kW4ChunkBytes / kStripsOfBlock;
+  static constexpr int kRowSlabBytes = kW4SlabElems * 2;  // of a row of A
+  static constexpr int kHalves = kW4SlabElems / 32;       // of chunks: what load_matrices() takes of a row of A
+  static constexpr int kFirstTeamBarrier = 1;             // named barriers; 0 is that of the CTA
+  static_assert(config.tile_n == kColumns && config.tile_m == 8 && config.tile_k == kW4SlabElems && dequantises(config));
+
+  // Of a strip, a slab: what a warp multiplies at a time.
+  struct Part {
+    std::uint32_t codes[kW4ChunksPerSlab][4];
+    std::uint32_t scales;  // of a lane's columns c and c + 8
+    std::uint16_t zeros;
+  };
+
+  // Where the next part to be asked for lies. Every address is one addition away from the one before: instructions are what is short.
+  SLUICE_DEVICE void aim() {
+    const int strip = first_strip_ + ahead_ * strip_step_, in_block = strip % kStripsOfBlock;
+    ahead_left_ = strip < params_.scheduler.tiles_n ? k_tiles_ - in_team_ : 0;
+    const std::byte* const slab = static_cast<const std::byte*>(params_.mainloop.p.data) +
+                                  (static_cast<std::int64_t>(strip / kStripsOfBlock) * w4_.slabs + in_team_) * w4_.slab_bytes;
+    const int pair = in_block * (kColumns / 2) + lane_ / 4;
+    codes_ = slab + in_block * kStripChunkBytes + lane_ * 16;
+    scales_ = slab + kW4CodeBytes + pair * 4;
+    zeros_ = slab + w4_.zero_offset + pair * 2;
+  }
+
+  SLUICE_DEVICE void ask_for(Part& part) {
+    if (ahead_left_ <= 0) {
+      ++ahead_;
+      aim();
+      if (ahead_left_ <= 0) return;
+    }
+    SLUICE_UNROLL
+    for (int chunk = 0; chunk < kW4ChunksPerSlab; ++chunk) arch::load_streaming(codes_ + chunk * kW4ChunkBytes, part.codes[chunk]);
+    part.scales = arch::load_global(reinterpret_cast<const std::uint32_t*>(scales_));
+    if constexpr (zero_points) {
+      part.zeros = arch::load_global(reinterpret_cast<const std::uint16_t*>(zeros_));
+      zeros_ += slab_step_;
+    }
+    codes_ += slab_step_;
+    scales_ += slab_step_;
+    ahead_left_ -= team_warps_;
+  }
+  SLUICE_DEVICE void ask_for_all(Part (&parts)[kAhead]) {
+    SLUICE_UNROLL
+    for (Part& part : parts) ask_for(part);
+  }
+
+  SLUICE_DEVICE int arrivals() const { return (k_tiles_ + (1 << w4_.log2_slabs_of_arrival) - 1) >> w4_.log2_slabs_of_arrival; }
+  SLUICE_DEVICE void make_barriers() const {
+    if (lane_ < kMostStreamingArrivals) arch::barrier_init(barriers_ + lane_, 1);
+    arch::fence_barrier_init();
+  }
+
+  // A row's elements behind K, in its last slab: what is multiplied by padding must be a number.
+  SLUICE_DEVICE void clear_behind_k() const {
+    const int thread = warp_ * 32 + lane_, packets = (k_tiles_ * kW4SlabElems - params_.mainloop.k) / 8;
+    if (k_tiles_ == 0) return;
+    for (int i = thread; i < params_.epilogue.m * packets; i += kStreamThreads) {
+      const int row = i / packets, packet = i - row * packets;
+      arch::store_shared(row_address(row) + bytes(params_.mainloop.k * 2 + packet * 16), {0, 0, 0, 0});
+    }
+  }
+
+  // A lane a row, one part of K after the other, so that the first slabs can be multiplied while the last ones are on their way.
+  SLUICE_DEVICE void fetch_rows() const {
+    const int rows = params_.epilogue.m, elems = kW4SlabElems << w4_.log2_slabs_of_arrival;
+    const auto* const row = static_cast<const std::uint16_t*>(params_.mainloop.q.data) + lane_ * params_.mainloop.q.leading_elems;
+    for (int i = 0; i < arrivals(); ++i) {
+      const int begin = i * elems, rest = params_.mainloop.k - begin, count = rest < elems ? rest : elems;
+      if (lane_ == 0) arch::barrier_arrive_expect_bytes(barriers_ + i, rows * count * 2);
+      arch::sync_warp();
+      if (lane_ < rows) arch::bulk_load(row_address(lane_) + bytes(begin * 2), row + begin, count * 2, barriers_ + i);
+    }
+  }
+  SLUICE_DEVICE arch::SharedAddress row_address(int row) const {
+    return shared_ + bytes(kStreamingRowsOffset + row * (k_tiles_ * kRowSlabBytes + 16));
+  }
+
+  SLUICE_DEVICE void begin_strip() {
+    left_ = k_tiles_ - in_team_;
+    elements_ = row_ + bytes(in_team_ * kRowSlabBytes);
+  }
+
+  // Multiplies a part, and asks for another in its place. False: there is nothing more to do.
+  SLUICE_DEVICE bool take(Part& part) {
+    if (strip_ == 0) arch::barrier_wait(barriers_ + ((k_tiles_ - left_) >> w4_.log2_slabs_of_arrival), 0);
+    multiply(part);
+    ask_for(part);
+    elements_ += bytes(team_warps_ * kRowSlabBytes);
+    left_ -= team_warps_;
+    return left_ > 0 || next_strip();
+  }
+
+  // The codes less their zero points are multiplied as they are, and the sums over the slab by its scales.
+  SLUICE_DEVICE void multiply(const Part& part) {
+    if constexpr (zero_points) {
+      zero_pairs_[0] = arch::zero_point_pair<kType>(part.zeros & 0xff);
+      zero_pairs_[1] = arch::zero_point_pair<kType>(part.zeros >> 8);
+    }
+    std::uint32_t x[kHalves][4];
+    SLUICE_UNROLL
+    for (int half = 0; half < kHalves; ++half) arch::load_matrices<false>(elements_ + bytes(half * 64), x[half]);
+    float shorts[2][4] = {};  // two, so that each multiplication need not wait for the one before
+    SLUICE_UNROLL
+    for (int half = 0; half < kHalves; ++half) SLUICE_UNROLL
+    for (int step = 0; step < 2; ++step) {
+      std::uint32_t numbers[4];
+      arch::dequantise<kType>(part.codes[half / 2][half % 2 * 2 + step], zero_pairs_, numbers);
+      arch::mma<kType>(shorts[step], numbers, x[half][2 * step], x[half][2 * step + 1]);
+    }
+    const float low = arch::as_number<kType>(part.scales), high = arch::as_number<kType>(part.scales >> 16);
+    SLUICE_UNROLL
+    for (int i = 0; i < 4; ++i) sums_[i] = arch::fused_multiply_add(shorts[0][i] + shorts[1][i], i < 2 ? low : high, sums_[i]);
+  }
+
+  // Ends the strip, and those after it of which this warp has no part. False: that was the last.
+  SLUICE_DEVICE bool next_strip() {
+    do {
+      bring_together();
+      ++strip_;
+      if (first_strip_ + strip_ * strip_step_ >= params_.scheduler.tiles_n) return false;
+      begin_strip();
+    } while (left_ <= 0);
+    return true;
+  }
+
+  // A team waits for itself once a strip: whoever comes to the next strip's barrier has finished with the buffer before.
+  SLUICE_DEVICE void bring_together() {
+    const arch::SharedAddress buffer = shared_ + bytes((strip_ & 1) * kStreamingWarps * kStreamingPartBytes + lane_ * 16);
+    arch::store_shared(buffer + bytes(warp_ * kStreamingPartBytes),
+                       {arch::as_bits(sums_[0]), arch::as_bits(sums_[1]), arch::as_bits(sums_[2]), arch::as_bits(sums_[3])});
+    arch::named_barrier_sync(kFirstTeamBarrier + team_, 32 * team_warps_);
+    SLUICE_UNROLL
+    for (float& sum : sums_) sum = 0;
+    if ((strip_ & (team_warps_ - 1)) != in_team_) return;
+    float total[4] = {0, 0, 0, 0};
+    SLUICE_NO_UNROLL
+    for (int i = 0; i < team_warps_; i += 4) {
+      float parts[4][4];
+      SLUICE_UNROLL
+      for (int j = 0; j < 4; ++j) arch::load_shared(buffer + bytes((team_ * team_warps_ + i + j) * kStreamingPartBytes), parts[j]);
+      SLUICE_UNROLL
+      for (int j = 0; j < 4; ++j) SLUICE_UNROLL
+      for (int e = 0; e < 4; ++e) total[e] += parts[j][e];
+    }
+    store(total);
+  }
+
+  SLUICE_DEVICE void store(const float (&total)[4]) const {
+    const int n = (first_strip_ + strip_ * strip_step_) * kColumns + lane_ / 4, m = lane_ % 4 * 2;
+    SLUICE_NO_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      const int row = m + e % 2, column = n + e / 2 * 8;
+      if (row >= params_.epilogue.m || column >= params_.epilogue.n) continue;
+      float x[1] = {params_.epilogue.alpha * (e < 2 ? (e == 0 ? total[0] : total[1]) : (e == 2 ? total[2] : total[3]))};
+      finish_elements(params_.epilogue, row, column, 0, x);
+    }
+  }
+
+  static SLUICE_DEVICE constexpr std::uint32_t bytes(int count) { return static_cast<std::uint32_t>(count); }
+
+  const GemmParams& params_;
+  const W4Params& w4_;
+  arch::SharedAddress shared_;
+  arch::Barrier* barriers_;
+  int warp_, lane_;
+  int team_warps_, in_team_, team_;
+  int first_strip_, strip_step_;  // of this team
+  int k_tiles_;
+  std::int64_t slab_step_;  // bytes to the next slab of this warp's
+  arch::SharedAddress row_ = 0;
+  // What is asked for next: of strip `ahead_` of the team's.
+  int ahead_ = 0, ahead_left_ = 0;
+  const std::byte *codes_ = nullptr, *scales_ = nullptr, *zeros_ = nullptr;
+  // What is multiplied next.
+  int strip_ = 0, left_ = 0;
+  arch::SharedAddress elements_ = 0;  // of this lane's row
+  std::uint32_t zero_pairs_[2] = {arch::zero_point_pair<kType>(kW4MiddleCode), arch::zero_point_pair<kType>(kW4MiddleCode)};
+  float sums_[4] = {0, 0, 0, 0};
+};
+
+template <KernelConfig config>
+SLUICE_DEVICE void run_streaming_kernel(const GemmParams& params) {
+  std::byte* const shared = arch::dynamic_shared_memory();
+  if (params.mainloop.w4.zero_offset > 0)
+    StreamingKernel<config, true>(params, shared).run();
+  else
+    StreamingKernel<config, false>(params, shared).run();
+}
+
+}  // namespace sluice
