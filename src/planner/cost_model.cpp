@@ -125,7 +125,7 @@ double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const Sch
   const int log2 = log2_streaming_team(strips), teams = kStreamingWarps >> log2, team = 1 << log2;
   const double rounds = std::ceil(static_cast<double>(strips) / teams), slabs = std::ceil(static_cast<double>(s.k_tiles) / team);
   const double row_bytes = static_cast<double>(p.m) * s.k_tiles * kernel.tile_k * size_bytes(p.type_a);
-  const double clk_of_part = kStreamingClkPerPart + (p.m > 1 ? kStreamingClkOfRows : 0);
+  const double clk_of_part = kStreamingClkPerPart + (p.m > 4 ? 2 : p.m > 1 ? 1 : 0) * kStreamingClkOfRows;
   return rounds * (slabs * kStreamingWarps * clk_of_part + kStreamingClkPerStrip) + row_bytes / kStreamingRowBytesPerClk;
 }
 
