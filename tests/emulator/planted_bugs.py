@@ -21,6 +21,7 @@ KERNELS = {
     "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none none"),
     "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "w4": ("cooperative, columns_of_b, tma, 8, 64, 256, 1, 1, 1", "bf16xint4_rc_coop_8x64x256_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "streaming": ("streaming, columns_of_b, tma, 8, 16, 128, 1, 1, 1", "bf16xint4_rc_stream_8x16x128_c1x1_swap", "5 1000 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
     "along_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_cr_ping_64x64x64_c1x1", "136 200 460 1 bf16 0 0 data-parallel ticket 0 workspace none k3,40,170,170,450"),
 }
@@ -38,6 +39,7 @@ PROMOTION = "kernel/mainloop/promoting_consumer.cuh"
 SCALES = "kernel/mainloop/scale_producer.cuh"
 W4_PRODUCER = "kernel/mainloop/w4_producer.cuh"
 DEQUANTISATION = "kernel/mainloop/dequantising_consumer.cuh"
+STREAMING = "kernel/streaming/streaming_kernel.cuh"
 OPERAND = "kernel/mainloop/operand_tile.cuh"
 STORE = "kernel/epilogue/store_tile.cuh"
 WORK = "kernel/work_ring.cuh"
@@ -94,6 +96,17 @@ BUGS = [
         [("        arch::wgmma_wait<0>();\n        promote(sums, shorts, before);\n        multiply", "        promote(sums, shorts, before);\n        multiply")],
         r"consumer 0 .* (uses an accumulator while wgmma still work on it|finds that an accumulator was written while wgmma still worked on it"
         r"|finds that registers were written while wgmma still read P from them)"),
+    Bug("rows_multiplied_before_they_have_come", "streaming", STREAMING,
+        [("    if (strip_ == 0) arch::barrier_wait(barriers_ + ((k_tiles_ - left_) >> w4_.log2_slabs_of_arrival), 0);\n", "")],
+        rf"{at(STREAMING)} reads (what a copy is still filling|shared memory that nobody has written)"),
+    Bug("team_does_not_meet", "streaming", STREAMING, [("    arch::named_barrier_sync(kFirstTeamBarrier + team_, 32 * team_warps_);\n", "")],
+        rf"{at(STREAMING)} (reads what another thread is writing: no synchronisation lies between|reads shared memory that nobody has written)"),
+    Bug("one_buffer_for_all_strips", "streaming", STREAMING, [("bytes((strip_ & 1) * kStreamingWarps", "bytes(0 * kStreamingWarps")],
+        rf"{at(STREAMING)} (overwrites what another is still reading: nobody has said that the reading is over|reads what another thread is writing: no synchronisation lies between)"),
+    Bug("weights_asked_for_too_early", "streaming", STREAMING, [("    if (constant) ask_for_all(parts);\n", "    ask_for_all(parts);\n")],
+        r"warp \d+ .* reads B before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("rows_of_a_without_their_end", "streaming", STREAMING, [("rows * count * 2);", "rows * count * 2 + 16);")],
+        deadlock(rf"warp \d+ at [^\n]*{at(STREAMING)} waits for")),
     Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring_.wait_empty(at);\n", "")],
         rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
     Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring_.wait_full(at);\n", "")],

@@ -45,7 +45,10 @@ def run_kernel(folder, kernel, bug=None):
     types, layouts = name.split("_")[:2]
     type_a, type_b = types.split("x") if "x" in types else (types, types)
     instance = folder / "instance.cpp"
-    instance.write_text(f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {type_a}, {type_b}, {layouts}, {LAYOUTS.index(layouts)}, {line})\n')
+    if line.startswith("streaming"):
+        instance.write_text(f'#include "kernel/streaming/streaming_instance.cuh"\n\nSLUICE_STREAMING_ENTRY(changed, {type_a}, {line})\n')
+    else:
+        instance.write_text(f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {type_a}, {type_b}, {layouts}, {LAYOUTS.index(layouts)}, {line})\n')
     command(CXX, "-std=c++20", "-O1", "-w", "-I", overlay, "-I", source, "-I", pathlib.Path(SOURCE) / "include", "-c", instance,
             "-o", folder / "instance.o")
     # The first definition of a kernel wins.
