@@ -169,11 +169,13 @@ class StreamingKernel {
     for (int half = 0; half < kHalves; ++half) arch::load_matrices<false>(elements_ + bytes(half * 64), x[half]);
     float shorts[2][4] = {};  // two, so that each multiplication need not wait for the one before
     SLUICE_UNROLL
-    for (int half = 0; half < kHalves; ++half) SLUICE_UNROLL
-    for (int step = 0; step < 2; ++step) {
-      std::uint32_t numbers[4];
-      arch::dequantise<kType>(part.codes[half / 2][half % 2 * 2 + step], zero_pairs_, numbers);
-      arch::mma<kType>(shorts[step], numbers, x[half][2 * step], x[half][2 * step + 1]);
+    for (int half = 0; half < kHalves; ++half) {
+      SLUICE_UNROLL
+      for (int step = 0; step < 2; ++step) {
+        std::uint32_t numbers[4];
+        arch::dequantise<kType>(part.codes[half / 2][half % 2 * 2 + step], zero_pairs_, numbers);
+        arch::mma<kType>(shorts[step], numbers, x[half][2 * step], x[half][2 * step + 1]);
+      }
     }
     const float low = arch::as_number<kType>(part.scales), high = arch::as_number<kType>(part.scales >> 16);
     SLUICE_UNROLL
@@ -207,8 +209,10 @@ class StreamingKernel {
       SLUICE_UNROLL
       for (int j = 0; j < 4; ++j) arch::load_shared(buffer + bytes((team_ * team_warps_ + i + j) * kStreamingPartBytes), parts[j]);
       SLUICE_UNROLL
-      for (int j = 0; j < 4; ++j) SLUICE_UNROLL
-      for (int e = 0; e < 4; ++e) total[e] += parts[j][e];
+      for (int j = 0; j < 4; ++j) {
+        SLUICE_UNROLL
+        for (int e = 0; e < 4; ++e) total[e] += parts[j][e];
+      }
     }
     store(total);
   }
