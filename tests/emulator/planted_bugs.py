@@ -22,6 +22,8 @@ KERNELS = {
     "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "w4": ("cooperative, columns_of_b, tma, 8, 64, 256, 1, 1, 1", "bf16xint4_rc_coop_8x64x256_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "streaming": ("streaming, columns_of_b, tma, 8, 16, 128, 1, 1, 1", "bf16xint4_rc_stream_8x16x128_c1x1_swap", "5 1000 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "attention": ("bf16, false, 64, 8", "attention", "64 1 0 1500,300,2600"),
+    "window": ("bf16, false, 64, 8", "attention", "64 2 900 2600,1000"),
     "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
     "along_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_cr_ping_64x64x64_c1x1", "136 200 460 1 bf16 0 0 data-parallel ticket 0 workspace none k3,40,170,170,450"),
 }
@@ -40,6 +42,10 @@ SCALES = "kernel/mainloop/scale_producer.cuh"
 W4_PRODUCER = "kernel/mainloop/w4_producer.cuh"
 DEQUANTISATION = "kernel/mainloop/dequantising_consumer.cuh"
 STREAMING = "kernel/streaming/streaming_kernel.cuh"
+KV_PRODUCER = "kernel/attention/kv_producer.cuh"
+KV_CONSUMER = "kernel/attention/attention_consumer.cuh"
+MEETING = "kernel/attention/partial_results.cuh"
+MERGE = "kernel/attention/row_merge.cuh"
 OPERAND = "kernel/mainloop/operand_tile.cuh"
 STORE = "kernel/epilogue/store_tile.cuh"
 WORK = "kernel/work_ring.cuh"
@@ -107,6 +113,20 @@ BUGS = [
         r"warp \d+ .* reads B before the kernel before it has finished \(wait_for_predecessor\)"),
     Bug("rows_of_a_without_their_end", "streaming", STREAMING, [("rows * count * 2);", "rows * count * 2 + 16);")],
         deadlock(rf"warp \d+ at [^\n]*{at(STREAMING)} waits for")),
+    Bug("values_fetched_into_a_stage_in_use", "attention", KV_PRODUCER,
+        [("      if (arch::lane() == 0) ring_.wait_empty(at_);\n      fetch(params_.v", "      fetch(params_.v")],
+        rf"producer .*{at(KV_PRODUCER)} (arrives once more than expected|starts a copy that overwrites what another is still|overwrites what another is still)"),
+    Bug("values_that_have_not_come", "attention", KV_CONSUMER,
+        [("    ring_.wait_full(at_);\n    if (blocks > 0) fragments_.multiply_values", "    if (blocks > 0) fragments_.multiply_values")],
+        r"consumer .* reads (what a copy is still filling|what another thread is writing|shared memory that nobody has written)"),
+    Bug("no_fence_behind_packets", "window", KV_PRODUCER, [("      arch::fence_shared_for_async();\n      arch::sync_warp();\n      has_copied_ = false;\n", "      has_copied_ = false;\n")],
+        rf"producer .*{at(KV_PRODUCER)} starts a copy that overwrites through the asynchronous proxy what ordinary stores have written, without a proxy fence"),
+    Bug("packets_behind_the_end", "attention", KV_PRODUCER, [("there && own >= first && own < behind", "there && own >= first")],
+        rf"producer .*{at(KV_PRODUCER)} reads 16 bytes of global memory outside every operand"),
+    Bug("consumers_do_not_meet", "attention", MEETING, [("{ arch::named_barrier_sync(kConsumersMeet, kThreads); }", "{}")],
+        rf"consumer .* (reads what another thread is writing|reads shared memory that nobody has written|overwrites what another is still reading)"),
+    Bug("results_left_in_the_workspace", "attention", MERGE, [("    for (int i = 0; i < r.mine; ++i) arch::unpublish(r.sums + i * pitch);\n", "")],
+        r"byte \d+ of the workspace is not left as it was found"),
     Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring_.wait_empty(at);\n", "")],
         rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),
     Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring_.wait_full(at);\n", "")],

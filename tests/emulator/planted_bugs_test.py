@@ -42,14 +42,21 @@ def run_kernel(folder, kernel, bug=None):
         (overlay / bug.file).parent.mkdir(parents=True)
         (overlay / bug.file).write_text(text)
     line, name, problem = KERNELS[kernel]
+    if name == "attention":
+        return build_and_run(folder, overlay, f'#include "kernel/attention/attention_instance.cuh"\n\nSLUICE_ATTENTION_ENTRY({line})\n', name, problem)
     types, layouts = name.split("_")[:2]
     type_a, type_b = types.split("x") if "x" in types else (types, types)
-    instance = folder / "instance.cpp"
     if line.startswith("streaming"):
-        instance.write_text(f'#include "kernel/streaming/streaming_instance.cuh"\n\nSLUICE_STREAMING_ENTRY(changed, {type_a}, {line})\n')
+        text = f'#include "kernel/streaming/streaming_instance.cuh"\n\nSLUICE_STREAMING_ENTRY(changed, {type_a}, {line})\n'
     else:
-        instance.write_text(f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {type_a}, {type_b}, {layouts}, {LAYOUTS.index(layouts)}, {line})\n')
-    command(CXX, "-std=c++20", "-O1", "-w", "-I", overlay, "-I", source, "-I", pathlib.Path(SOURCE) / "include", "-c", instance,
+        text = f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {type_a}, {type_b}, {layouts}, {LAYOUTS.index(layouts)}, {line})\n'
+    return build_and_run(folder, overlay, text, name, problem)
+
+
+def build_and_run(folder, overlay, text, name, problem):
+    instance = folder / "instance.cpp"
+    instance.write_text(text)
+    command(CXX, "-std=c++20", "-O1", "-w", "-I", overlay, "-I", pathlib.Path(SOURCE) / "src", "-I", pathlib.Path(SOURCE) / "include", "-c", instance,
             "-o", folder / "instance.o")
     # The first definition of a kernel wins.
     command(CXX, "-Wl,-z,muldefs", "-o", folder / "driver", folder / "instance.o", *ARCHIVES, "-pthread", "-ldl", "-lrt")
