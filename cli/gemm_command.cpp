@@ -251,6 +251,9 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
   command.add_option("--scale-a", files.scales_a.path, "FP8: the scales of A, [], [m], [m, k/128] or [m/128, k/128], in float32");
   command.add_option("--scale-b", files.scales_b.path, "FP8: the scales of B, [], [n], [n, k/128] or [n/128, k/128]");
   add_w4_flags(command, files.w4, "128, or as the file says");
+  command.add_option(
+      "--order", files.w4_order,
+      "Weights of 4 bits with act-order: the order of K, int32 [k], that `sluice pack --order` wrote; A's columns are brought into it");
   add_epilogue_flags(command, files.epilogue);
 }
 

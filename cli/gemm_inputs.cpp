@@ -238,11 +238,14 @@ Status take_w4_operands(const GemmFiles& files, Operands& operands, GemmInputs& 
   if (Status s = refuse_scales(files, "weights of 4 bits bring theirs packed: leave it out"); !s) return s;
   GemmProblem& p = inputs.problem;
   make_row_major(operands.a);
+  if (!files.w4_order.empty())
+    if (Status s = order_columns(operands.a, files.w4_order); !s) return s;
   p.w4 = operands.w4;
   inputs.lines = {line_about("A", files.a, operands.a, p.type_a),
                   fmt::format("{:<4} {}: {} int4, {}{}, packed", "B", files.b.empty() ? "random" : files.b, extents(operands.b),
                               p.w4.group_size == 0 ? "whole columns" : fmt::format("groups of {}", p.w4.group_size),
                               p.w4.zero_points ? " with zero points" : "")};
+  if (!files.w4_order.empty()) inputs.lines.push_back(fmt::format("     A's columns brought into the order of {}", files.w4_order));
   inputs.a = convert_and_warn(std::move(operands.a.data), operands.a.type, p.type_a, "A", inputs);
   inputs.b = std::move(operands.b.data);
   return Nothing{};
@@ -300,6 +303,8 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
   const Result<TypePair> types = type_of_inputs(files, a.type, b.type);
   if (!types) return types.error();
   if (Status s = check_w4_flags(files.w4, types->b); !s) return s.error();
+  if (!files.w4_order.empty() && types->b != DataType::int4)
+    return mismatch("--order is for weights of 4 bits; pass --type bf16,int4, or leave it out");
   if (Status s = check_inner(files, a, b); !s) return s.error();
   const Result<std::int64_t> batch = common_batch(files, *groups, a, b);
   if (!batch) return batch.error();

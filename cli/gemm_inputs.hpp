@@ -23,6 +23,7 @@ struct GemmFiles {
   std::string type, out_type;  // empty: from the files
   WantedScales scales_a, scales_b;
   W4Flags w4;
+  std::string w4_order;  // a path
   WantedGroups groups;
   std::string bias_kind = "per_column";
   EpilogueFlags epilogue;

@@ -8,7 +8,6 @@
 #include <fmt/core.h>
 
 #include "npy.hpp"
-#include "operands.hpp"
 #include "sluice/w4.hpp"
 
 namespace sluice::cli {
@@ -73,6 +72,29 @@ Result<W4Operand> read_packed_w4(const std::string& path, std::int64_t n, std::i
   W4Operand operand{.format = *format, .packed = std::move(array->data)};
   operand.format.group_size = flags.group_size.value_or(format->group_size);
   return operand;
+}
+
+Status order_columns(Matrices& a, const std::string& path) {
+  const Result<std::vector<std::int64_t>> order = read_npy_integers(path);
+  if (!order) return order.error();
+  if (static_cast<std::int64_t>(order->size()) != a.columns)
+    return wrong(fmt::format("--order: {} has {} numbers, but A has {} columns; pass what `sluice pack --order` wrote with these weights",
+                             path, order->size(), a.columns));
+  std::vector<bool> seen(order->size());
+  for (const std::int64_t column : *order) {
+    if (column < 0 || column >= a.columns || seen[static_cast<std::size_t>(column)])
+      return wrong(fmt::format("--order: {} in {} {}; an order has each of 0 to {} once", column, path,
+                               column < 0 || column >= a.columns ? "is no column of A" : "comes twice", a.columns - 1));
+    seen[static_cast<std::size_t>(column)] = true;
+  }
+  const std::size_t bytes = static_cast<std::size_t>(size_bytes(a.type)), row_bytes = bytes * order->size();
+  std::vector<std::byte> row(row_bytes);
+  for (std::size_t begin = 0; begin < a.data.size(); begin += row_bytes) {
+    std::copy_n(a.data.begin() + static_cast<std::ptrdiff_t>(begin), row_bytes, row.begin());
+    for (std::size_t i = 0; i < order->size(); ++i)
+      std::memcpy(a.data.data() + begin + i * bytes, row.data() + static_cast<std::size_t>((*order)[i]) * bytes, bytes);
+  }
+  return Nothing{};
 }
 
 Result<W4Operand> random_w4(std::int64_t matrices, std::int64_t n, std::int64_t k, DataType type, const W4Flags& flags,

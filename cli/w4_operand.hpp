@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "npy.hpp"
+#include "operands.hpp"
 #include "planning.hpp"
 #include "sluice/types.hpp"
 #include "sluice/w4.hpp"
@@ -44,6 +45,9 @@ struct W4Operand {
 // A file says its format but for whole columns, which lie as groups of 128 do, and for the type of the scales; and n and k no nearer than
 // the tiles that they fill.
 Result<W4Operand> read_packed_w4(const std::string& path, std::int64_t n, std::int64_t k, const W4Flags& flags);
+
+// Brings A's columns, of row-major matrices, into the order of K that `sluice pack --order` wrote for a layer with act-order: A[:, order].
+Status order_columns(Matrices& a, const std::string& path);
 
 // Random codes, zero points and scales, of so many matrices. Scales have few bits, so that bf16 holds the weights as they are.
 Result<W4Operand> random_w4(std::int64_t matrices, std::int64_t n, std::int64_t k, DataType type, const W4Flags& flags, std::uint64_t seed);

@@ -64,6 +64,29 @@ class W4Test(SluiceTest):
             for got, (expected, size) in zip(values, naive_product(a, weights)):
                 self.assertLessEqual(abs(got - expected), 2 * k * UNIT_ROUNDOFF["fp32"] * size)
 
+    def test_a_comes_in_the_order_of_its_weights(self):
+        n, k = 72, 96
+        self.write_weights(n, k, 32, True)
+        for kind, fortran in (("bf16", False), ("fp32", True)):
+            a = Matrix.random(5, k, kind, 2)
+            order = random.Random(3).sample(range(k), k)
+            ordered = Matrix(5, k, kind, [a.at(r, c) for r in range(5) for c in order])
+            self.write_matrix("a.npy", a, fortran=fortran)
+            self.write_matrix("ordered.npy", ordered)
+            self.write("o.npy", npy_bytes((k,), struct.pack(f"<{k}i", *order), "<i4"))
+            flags = ("w.npy", *TYPE, "--n", n, "--out-type", "fp32", "--backend", "reference")
+            text = self.succeed("gemm", "a.npy", *flags, "--order", "o.npy", "-o", "d.npy", "--check=all")
+            self.assertIn("A's columns brought into the order of o.npy", text)
+            self.succeed("gemm", "ordered.npy", *flags, "-o", "expected.npy")
+            self.assertEqual(read_npy(self.path("d.npy")), read_npy(self.path("expected.npy")))
+        self.write("short.npy", npy_bytes((k - 1,), struct.pack(f"<{k - 1}i", *order[1:]), "<i4"))
+        self.refuse("gemm", "a.npy", *flags, "-o", "d.npy", "--order", "short.npy", says=("short.npy has 95 numbers", "96 columns", "sluice pack --order"))
+        for wrong, why in ((order[1], "comes twice"), (k, "is no column of A"), (-1, "is no column of A")):
+            self.write("wrong.npy", npy_bytes((k,), struct.pack(f"<{k}i", wrong, *order[1:]), "<i4"))
+            self.refuse("gemm", "a.npy", *flags, "-o", "d.npy", "--order", "wrong.npy", says=(f"{wrong} in wrong.npy {why}", "0 to 95 once"))
+        self.write_matrix("plain.npy", Matrix.random(k, n, "bf16", 3))
+        self.refuse("gemm", "a.npy", "plain.npy", "--order", "o.npy", "--check", says=("--order is for weights of 4 bits", "--type bf16,int4"))
+
     def test_a_batch_shares_the_weights(self):
         weights = self.write_weights(8, 64, 64, False)
         matrices = [Matrix.random(3, 64, "bf16", seed) for seed in (4, 5)]
