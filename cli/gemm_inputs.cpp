@@ -238,15 +238,19 @@ Status take_w4_operands(const GemmFiles& files, Operands& operands, GemmInputs& 
   if (Status s = refuse_scales(files, "weights of 4 bits bring theirs packed: leave it out"); !s) return s;
   GemmProblem& p = inputs.problem;
   make_row_major(operands.a);
-  if (!files.w4_order.empty())
-    if (Status s = order_columns(operands.a, files.w4_order); !s) return s;
   p.w4 = operands.w4;
   inputs.lines = {line_about("A", files.a, operands.a, p.type_a),
                   fmt::format("{:<4} {}: {} int4, {}{}, packed", "B", files.b.empty() ? "random" : files.b, extents(operands.b),
                               p.w4.group_size == 0 ? "whole columns" : fmt::format("groups of {}", p.w4.group_size),
                               p.w4.zero_points ? " with zero points" : "")};
-  if (!files.w4_order.empty()) inputs.lines.push_back(fmt::format("     A's columns brought into the order of {}", files.w4_order));
   inputs.a = convert_and_warn(std::move(operands.a.data), operands.a.type, p.type_a, "A", inputs);
+  if (!files.w4_order.empty()) {
+    Result<std::vector<std::byte>> ordered =
+        order_columns(inputs.a, operands.a.batch * operands.a.rows, operands.a.columns, files.w4_order);
+    if (!ordered) return ordered.error();
+    inputs.a = std::move(*ordered);
+    inputs.lines.push_back(fmt::format("     A's columns brought into the order of {}", files.w4_order));
+  }
   inputs.b = std::move(operands.b.data);
   return Nothing{};
 }

@@ -1,13 +1,13 @@
 #include "w4_operand.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <random>
 
 #include <fmt/core.h>
 
 #include "npy.hpp"
+#include "operands.hpp"
 #include "sluice/w4.hpp"
 
 namespace sluice::cli {
@@ -74,27 +74,24 @@ Result<W4Operand> read_packed_w4(const std::string& path, std::int64_t n, std::i
   return operand;
 }
 
-Status order_columns(Matrices& a, const std::string& path) {
+Result<std::vector<std::byte>> order_columns(const std::vector<std::byte>& a, std::int64_t rows, std::int64_t columns,
+                                             const std::string& path) {
   const Result<std::vector<std::int64_t>> order = read_npy_integers(path);
   if (!order) return order.error();
-  if (static_cast<std::int64_t>(order->size()) != a.columns)
+  if (static_cast<std::int64_t>(order->size()) != columns)
     return wrong(fmt::format("--order: {} has {} numbers, but A has {} columns; pass what `sluice pack --order` wrote with these weights",
-                             path, order->size(), a.columns));
+                             path, order->size(), columns));
   std::vector<bool> seen(order->size());
   for (const std::int64_t column : *order) {
-    if (column < 0 || column >= a.columns || seen[static_cast<std::size_t>(column)])
+    if (column < 0 || column >= columns || seen[static_cast<std::size_t>(column)])
       return wrong(fmt::format("--order: {} in {} {}; an order has each of 0 to {} once", column, path,
-                               column < 0 || column >= a.columns ? "is no column of A" : "comes twice", a.columns - 1));
+                               column < 0 || column >= columns ? "is no column of A" : "comes twice", columns - 1));
     seen[static_cast<std::size_t>(column)] = true;
   }
-  const std::size_t bytes = static_cast<std::size_t>(size_bytes(a.type)), row_bytes = bytes * order->size();
-  std::vector<std::byte> row(row_bytes);
-  for (std::size_t begin = 0; begin < a.data.size(); begin += row_bytes) {
-    std::copy_n(a.data.begin() + static_cast<std::ptrdiff_t>(begin), row_bytes, row.begin());
-    for (std::size_t i = 0; i < order->size(); ++i)
-      std::memcpy(a.data.data() + begin + i * bytes, row.data() + static_cast<std::size_t>((*order)[i]) * bytes, bytes);
-  }
-  return Nothing{};
+  const std::vector<std::int32_t> narrow(order->begin(), order->end());
+  std::vector<std::byte> ordered(a.size());
+  if (Status s = permute_columns_on_cpu({.m = rows, .k = columns}, a.data(), narrow.data(), ordered.data()); !s) return s.error();
+  return ordered;
 }
 
 Result<W4Operand> random_w4(std::int64_t matrices, std::int64_t n, std::int64_t k, DataType type, const W4Flags& flags,

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "npy.hpp"
-#include "operands.hpp"
 #include "planning.hpp"
 #include "sluice/types.hpp"
 #include "sluice/w4.hpp"
@@ -46,8 +45,9 @@ struct W4Operand {
 // the tiles that they fill.
 Result<W4Operand> read_packed_w4(const std::string& path, std::int64_t n, std::int64_t k, const W4Flags& flags);
 
-// Brings A's columns, of row-major matrices, into the order of K that `sluice pack --order` wrote for a layer with act-order: A[:, order].
-Status order_columns(Matrices& a, const std::string& path);
+// A, row-major and of 16 bits, with its columns in the order of K that `sluice pack --order` wrote for a layer with act-order: A[:, order].
+Result<std::vector<std::byte>> order_columns(const std::vector<std::byte>& a, std::int64_t rows, std::int64_t columns,
+                                             const std::string& path);
 
 // Random codes, zero points and scales, of so many matrices. Scales have few bits, so that bf16 holds the weights as they are.
 Result<W4Operand> random_w4(std::int64_t matrices, std::int64_t n, std::int64_t k, DataType type, const W4Flags& flags, std::uint64_t seed);

@@ -74,8 +74,7 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
   if (streams(kernel)) {
     if (options.determinism == Determinism::batch_invariant)
       return CandidateVerdict::excluded_by_options;  // many rows are added up otherwise
-    if (row_matrices(p) != 1 || p.batch != 1 || w4_groups_per_slab(p.w4) != 1 || !rows_fit_streaming(kernel, p.m, p.k))
-      return CandidateVerdict::few_rows_only;
+    if (p.batch != 1 || w4_groups_per_slab(p.w4) != 1 || !rows_fit_streaming(kernel, p.m, p.k)) return CandidateVerdict::few_rows_only;
   }
   if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;
   const Shape shape = tile_shape(p, kernel);
