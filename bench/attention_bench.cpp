@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <random>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -68,12 +67,13 @@ std::vector<Case> all_cases() {
 struct CaseResult {
   Case what;
   double kv_bytes = 0;
-  Timing attention, read;
-  std::string wrong;  // empty: it is right
+  Timing attention, constant, read;  // constant: with the cache declared so
+  std::string wrong;                 // empty: it is right
 
-  double tb_per_s() const { return kv_bytes / attention.us * 1e-6; }
+  double tb_per_s() const { return kv_bytes / constant.us * 1e-6; }
   double read_tb_per_s() const { return kv_bytes / read.us * 1e-6; }
   double over_floor() const { return attention.us / read.us; }
+  double constant_over_floor() const { return constant.us / read.us; }
 };
 
 class AttentionMeasurement {
@@ -99,20 +99,28 @@ class AttentionMeasurement {
   }
 
   CaseResult measure(double seconds) {
-    const Enqueue attend = [this](int set, cudaStream_t stream) {
-      if (const Status s = attention(plan_, arguments(set), workspace_.data(), workspace_.size_bytes(), stream); !s)
-        throw DeviceFailure(s.error().message);
-    };
+    AttentionPlan constant = plan_;
+    constant.problem.constant_cache = true;
     const Enqueue read = [this](int set, cudaStream_t stream) { stream_through(keys(set), read_bytes_, stream); };
-    CaseResult result{.what = case_, .kv_bytes = static_cast<double>(read_bytes_), .attention = {}, .read = {}, .wrong = {}};
-    check(cudaMemset(o_.data(), 0xff, o_.size_bytes()), "filling the result");
-    attend(0, stream_);
-    result.wrong = verify();
-    std::tie(result.attention, result.read) = time_beside(attend, read, sets_, seconds, stream_);
+    CaseResult result{
+        .what = case_, .kv_bytes = static_cast<double>(read_bytes_), .attention = {}, .constant = {}, .read = {}, .wrong = {}};
+    for (const AttentionPlan& plan : {plan_, constant}) {
+      check(cudaMemset(o_.data(), 0xff, o_.size_bytes()), "filling the result");
+      attend(plan)(0, stream_);
+      result.wrong += verify();
+    }
+    const std::vector<Timing> timings = time_all_beside({attend(plan_), attend(constant), read}, sets_, seconds, stream_);
+    result.attention = timings[0], result.constant = timings[1], result.read = timings[2];
     return result;
   }
 
  private:
+  Enqueue attend(const AttentionPlan& plan) {
+    return [this, plan](int set, cudaStream_t stream) {
+      if (const Status s = attention(plan, arguments(set), workspace_.data(), workspace_.size_bytes(), stream); !s)
+        throw DeviceFailure(s.error().message);
+    };
+  }
   std::size_t elems(std::int64_t vectors) const { return static_cast<std::size_t>(vectors * case_.problem.head_size) * 2; }
   std::byte* keys(int set) const { return cache_.data() + 2 * tensor_bytes_ * static_cast<std::size_t>(set); }
   void fill(const DeviceBuffer& buffer, std::uint64_t seed) const {
@@ -161,20 +169,33 @@ class AttentionMeasurement {
 };
 
 std::string table_row(const CaseResult& r) {
-  return fmt::format("{:72} {:8.1f} {:9.1f} {:9.1f} {:6.2f} {:6.2f} {:6.3f}  {}\n", describe(r.what), r.kv_bytes * 1e-6, r.attention.us,
-                     r.read.us, r.tb_per_s(), r.read_tb_per_s(), r.over_floor(), r.wrong.empty() ? "" : "WRONG: " + r.wrong);
+  return fmt::format("{:72} {:8.1f} {:9.1f} {:9.1f} {:9.1f} {:6.2f} {:6.2f} {:6.3f} {:9.3f}  {}\n", describe(r.what), r.kv_bytes * 1e-6,
+                     r.attention.us, r.constant.us, r.read.us, r.tb_per_s(), r.read_tb_per_s(), r.over_floor(), r.constant_over_floor(),
+                     r.wrong.empty() ? "" : "WRONG: " + r.wrong);
 }
 
 Json to_json(const CaseResult& r) {
-  return {{"case", describe(r.what)},           {"batch", r.what.problem.batch}, {"kv_bytes", r.kv_bytes}, {"us", r.attention.us},
-          {"spread", r.attention.spread},       {"tb_per_s", r.tb_per_s()},      {"read_us", r.read.us},   {"read_spread", r.read.spread},
-          {"read_tb_per_s", r.read_tb_per_s()}, {"over_floor", r.over_floor()},  {"wrong", r.wrong}};
+  return {{"case", describe(r.what)},
+          {"batch", r.what.problem.batch},
+          {"kv_bytes", r.kv_bytes},
+          {"us", r.attention.us},
+          {"spread", r.attention.spread},
+          {"constant_us", r.constant.us},
+          {"constant_spread", r.constant.spread},
+          {"tb_per_s", r.tb_per_s()},
+          {"read_us", r.read.us},
+          {"read_spread", r.read.spread},
+          {"read_tb_per_s", r.read_tb_per_s()},
+          {"over_floor", r.over_floor()},
+          {"constant_over_floor", r.constant_over_floor()},
+          {"wrong", r.wrong}};
 }
 
 }  // namespace
 
 Result<int> measure_attention(const OperationBenchOptions& options) {
-  const auto columns = fmt::format("{:72} {:>8} {:>9} {:>9} {:>6} {:>6} {:>6}", "", "MB", "us", "read us", "TB/s", "read", "ratio");
+  const auto columns = fmt::format("{:72} {:>8} {:>9} {:>9} {:>9} {:>6} {:>6} {:>6} {:>9}", "", "MB", "us", "constant", "read us", "TB/s",
+                                   "read", "ratio", "constant");
   const auto measure = [&](const Case& c, const DeviceSpec& device) {
     return AttentionMeasurement(c, device).measure(options.seconds_per_case);
   };

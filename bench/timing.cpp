@@ -107,12 +107,18 @@ std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int l
   return timings;
 }
 
-std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream) {
-  const double estimate = estimate_us(own, sets, stream);
+std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, double seconds, cudaStream_t stream) {
+  const double estimate = estimate_us(ways.front(), sets, stream);
   const int launches = launches_for(estimate, sets, kGraphUs);
-  const Graph own_graph = make_graph(own, sets, launches, stream), rival_graph = make_graph(rival, sets, launches, stream);
-  const std::vector<Timing> timings =
-      time_in_turns({&own_graph, &rival_graph}, launches, rounds_within(seconds, 2 * launches * estimate), stream);
+  std::vector<Graph> graphs;
+  graphs.reserve(ways.size());
+  for (const Enqueue& way : ways) graphs.push_back(make_graph(way, sets, launches, stream));
+  const int rounds = rounds_within(seconds, static_cast<double>(ways.size()) * launches * estimate);
+  return time_in_turns(pointers(graphs), launches, rounds, stream);
+}
+
+std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream) {
+  const std::vector<Timing> timings = time_all_beside({own, rival}, sets, seconds, stream);
   return {timings[0], timings[1]};
 }
 

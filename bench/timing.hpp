@@ -30,7 +30,8 @@ std::size_t fastest(const std::vector<Enqueue>& ways, int sets, cudaStream_t str
 // for, so that the GPU never idles between two of them.
 std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int launches, int rounds, cudaStream_t stream);
 
-// Two competitors in turn, in graphs of about kGraphUs of the first, for about so many seconds.
+// Competitors in turn, in graphs of about kGraphUs of the first, for about so many seconds.
+std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, double seconds, cudaStream_t stream);
 std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream);
 
 }  // namespace sluice::bench

@@ -23,7 +23,7 @@ struct AttentionFlags {
   std::int64_t batch = 1, query_len = 1, heads_q = 32, heads_kv = 8, head_size = 128, tokens = 0, max_kv_len = 0, window = 0;
   std::uint64_t data_seed = 0;
   double scale = 0, soft_cap = 0;
-  bool bf16_as_uint16 = false, not_causal = false, check = false, explain = false;
+  bool bf16_as_uint16 = false, not_causal = false, constant_cache = false, check = false, explain = false;
   PlaceFlags place;
 };
 
@@ -147,7 +147,8 @@ Result<AttentionProblem> problem_of(const AttentionFlags& flags, const Arrays& a
                      .soft_cap = flags.soft_cap,
                      .window = flags.window,
                      .causal = !flags.not_causal,
-                     .lse = true};
+                     .lse = true,
+                     .constant_cache = flags.constant_cache};
   if (Status s = choose_into(p.type, "--type", flags.type, &parse_data_type, "bf16, fp16"); !s) return s.error();
   if (Status s = choose_into(p.kv_layout, "--kv-layout", flags.kv_layout, &parse_kv_layout, "tokens_first, heads_first"); !s)
     return s.error();
@@ -318,6 +319,8 @@ void add_attention_command(CLI::App& app, Session& session) {
   command->add_option("--soft-cap", flags->soft_cap, "Scores become cap tanh(score / cap)");
   command->add_option("--window", flags->window, "Tokens that each sees, itself among them (default: all)");
   command->add_flag("--not-causal", flags->not_causal, "New tokens see those behind them, too");
+  command->add_flag("--constant-cache", flags->constant_cache,
+                    "Lengths, pages and all but the new tokens may be read before the kernel before has ended");
   command->add_flag("--bf16-as-uint16", flags->bf16_as_uint16, "Files of uint16 hold the bits of bf16 numbers");
   command->add_option("--type", flags->type, "Of Q, K, V and O: bf16 or fp16 (default: fp16 for files of it, else bf16)");
   command->add_option("-o,--output", flags->out, "Where O goes, as Q");

@@ -8,6 +8,7 @@
 #   scripts/gpu.sh [BUILD_DIR] chain [MODEL] [OPTION...]  layers of decoding in a row: llama3-8b, llama3-70b or all
 #   scripts/gpu.sh [BUILD_DIR] quantize [OPTION...]      quantisation: its tests, then its times beside a copy of the same bytes
 #   scripts/gpu.sh [BUILD_DIR] histogram [OPTION...]     histograms: their tests, then their times beside a read of the same bytes
+#   scripts/gpu.sh [BUILD_DIR] attention [OPTION...]     decode attention: its tests, then its times beside a read of the same bytes
 #   scripts/gpu.sh [BUILD_DIR] python [OPTION...]        the Python package (PYTHON, python3 unless set, has torch and pytest): its tests, what a call costs,
 #                                                        and the examples; options are pytest's
 #   scripts/gpu.sh [BUILD_DIR] all              check, sanitize and the four suites
@@ -18,7 +19,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-commands="check sanitize bench planner chain quantize histogram python all"
+commands="check sanitize bench planner chain quantize histogram attention python all"
 build=build-cuda
 if [[ $# -gt 0 && " $commands " != *" $1 "* ]]; then
   build=$1
@@ -145,6 +146,13 @@ python_package() {
   run python-experts 120 30 "$python" examples/python/mixture_of_experts.py
   for batch in 1 8 64; do run "python-llama-$batch" 300 20 "$python" examples/python/llama.py --batch "$batch"; done
 }
+attention() {
+  local tests tool
+  tests=$(find_program gpu_tests) || exit 2
+  tool=$(find_program sluice) || exit 2
+  run check-attention 120 12 "$tests" '--gtest_filter=Attention.*'
+  run bench-attention 300 60 "$tool" bench-attention --out "$out/bench-attention.json" "$@"
+}
 
 case $command in
   check | sanitize) record_gpu && "$command" ;;
@@ -155,6 +163,7 @@ case $command in
   chain) record_gpu && chain "$@" ;;
   quantize) record_gpu && quantize "$@" ;;
   histogram) record_gpu && histogram "$@" ;;
+  attention) record_gpu && attention "$@" ;;
   python) record_gpu && python_package "$@" ;;
   all)
     record_gpu

@@ -52,7 +52,7 @@ class Attention(nn.Module):
     def forward(self, x, between, positions, lengths, cos, sin):
         q = between.rotate_and_keep(self.qkv(x), positions, cos, sin, self.keys, self.values)
         if self.kind == "sluice":
-            o = sluice.torch.decode_attention(q[:, None].contiguous(), self.keys, self.values, lengths)
+            o = sluice.torch.decode_attention(q[:, None].contiguous(), self.keys, self.values, lengths, constant_cache=True)
         else:
             # The heads that share a key head are as the new tokens of one: keys and values are read once.
             grouped = q.view(x.shape[0], self.key_heads, -1, self.size)

@@ -305,7 +305,8 @@ typedef struct sluice_attention_problem {
   int32_t kv_layout;  /* enum sluice_kv_layout, default SLUICE_TOKENS_FIRST */
   int32_t causal;     /* not 0: no token sees later ones. Default 1 */
   int32_t lse;        /* not 0: logarithms of sums are written, too. Default 0 */
-  int32_t reserved;   /* 0 */
+  /* not 0: lengths, block table, and keys and values of all but the new tokens may be read before the kernel before has ended. Default 0 */
+  int32_t constant_cache;
 } sluice_attention_problem;
 
 /* Device pointers for sluice_attention(), host pointers for the others; q, k, v and o aligned to 16 bytes. */

@@ -106,7 +106,7 @@ class AttentionProblem(Structure):
         ("struct_size", ctypes.c_size_t),
         *_fields(_i64, "batch query_len heads_q heads_kv head_size max_kv_len page_size pages kv_stride window"),
         *_fields(_f64, "scale soft_cap"),
-        *_fields(_i32, "type kv_type kv_layout causal lse reserved"),
+        *_fields(_i32, "type kv_type kv_layout causal lse constant_cache"),
     ]
 
 

@@ -25,6 +25,7 @@ def attention_fields(
     soft_cap: float = 0.0,
     window: int = 0,
     causal: bool = True,
+    constant_cache: bool = False,
     lse: bool = False,
 ) -> dict[str, Any]:
     """The problem that these arrays pose. Errors: ValueError for shapes that do not belong together."""
@@ -42,7 +43,7 @@ def attention_fields(
     fields: dict[str, Any] = {
         "batch": batch, "query_len": query_len, "heads_q": heads_q, "heads_kv": heads_kv, "head_size": head_size, "max_kv_len": max_kv_len or tokens,
         "kv_stride": k.strides[0] if k.shape[0] > 1 else k.shape[1] * inner[0],
-        "scale": scale, "soft_cap": soft_cap, "window": window, "causal": causal, "lse": lse, "type": q.dtype, "kv_type": k.dtype, "kv_layout": kv_layout,
+        "scale": scale, "soft_cap": soft_cap, "window": window, "causal": causal, "constant_cache": constant_cache, "lse": lse, "type": q.dtype, "kv_type": k.dtype, "kv_layout": kv_layout,
     }  # fmt: skip
     if block_table is None:
         if k.shape[0] != batch or (max_kv_len and max_kv_len > tokens):
@@ -82,6 +83,7 @@ def decode_attention(
     soft_cap: float = 0.0,
     window: int = 0,
     causal: bool = True,
+    constant_cache: bool = False,
     return_lse: bool = False,
     out: Any = None,
     lse: Any = None,
@@ -96,13 +98,14 @@ def decode_attention(
     q: (batch, new tokens, heads, D), bf16 or fp16, D of 64, 128 or 256. k, v: (batch, room, key heads, D), or (batch, key heads, room, D) with
     kv_layout "heads-first", of q's type, or e4m3 with k_scales and v_scales (key heads,) fp32. With block_table, (batch, pages of a sequence) int32, k
     and v are pages: (pages, 16 | 64 | 128, key heads, D), and max_kv_len says how long a sequence may be. lengths: (batch,) int32, of sequences with
-    their new tokens; all are max_kv_len unless given. scale: 1/sqrt(D) unless given. lse: (batch, new tokens, heads) fp32, natural logarithms of
+    their new tokens; all are max_kv_len unless given. constant_cache promises that no kernel which may still run writes lengths, block_table, or keys and
+    values of other than new tokens, which are then read before the kernel before has ended. scale: 1/sqrt(D) unless given. lse: (batch, new tokens, heads) fp32, natural logarithms of
     sums. In device memory `workspace` is needed, prepared by prepare_attention_workspace()."""
     arrays = {"q": q, "k": k, "v": v, "lengths": lengths, "block_table": block_table, "k_scales": k_scales, "v_scales": v_scales}
     at = {name: view(array, stream=stream) for name, array in arrays.items() if array is not None}
     fields = attention_fields(spec(at["q"]), spec(at["k"]), spec(at["v"]), block_table=spec(at["block_table"]) if block_table is not None else None,
                               max_kv_len=max_kv_len, kv_layout=kv_layout, scale=scale, soft_cap=soft_cap, window=window, causal=causal,
-                              lse=return_lse)  # fmt: skip
+                              constant_cache=constant_cache, lse=return_lse)  # fmt: skip
     check_companions(fields, at)
     expect("q", at["q"], at["q"].shape, ("bf16", "fp16"))
     o = _result(out, dict(at), at["q"].shape, at["q"].dtype)

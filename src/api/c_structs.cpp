@@ -324,7 +324,8 @@ Result<AttentionProblem> to_attention_problem(const sluice_attention_problem& gi
                      .soft_cap = c.soft_cap,
                      .window = c.window,
                      .causal = c.causal != 0,
-                     .lse = c.lse != 0};
+                     .lse = c.lse != 0,
+                     .constant_cache = c.constant_cache != 0};
   Enumerators enums;
   enums.read("type", "sluice_data_type", c.type, SLUICE_INT4, p.type);
   enums.read("kv_type", "sluice_data_type", c.kv_type, SLUICE_INT4, p.kv_type);

@@ -99,7 +99,9 @@ struct AttentionStageHeader {
   std::int32_t length;  // of the sequence
   std::int32_t slot;    // of the run's result in the workspace; kNoSlot: it is the sequence's
   std::int32_t chunk;   // of the run
-  std::int32_t unused;
+  // With kNoMoreStages: 0 when this CTA brings nothing together and leaves, 1, or 1 more than CTAs have left so
+  // (kernel/attention/work_list.cuh).
+  std::int32_t merge_counts;
 };
 inline constexpr int kChunkEnds = 1, kRunEnds = 2, kStageEmpty = 4, kNoMoreStages = 8;  // flags
 inline constexpr int kNoSlot = -1;

@@ -134,6 +134,7 @@ std::string describe(const AttentionProblem& p) {
   if (p.window != 0) line += ", window of " + text(p.window);
   if (p.soft_cap != 0) line += ", soft cap " + std::to_string(p.soft_cap);
   if (!p.causal) line += ", not causal";
+  if (p.constant_cache) line += ", constant cache";
   return line;
 }
 

@@ -63,6 +63,7 @@ void bind_numbers(const AttentionProblem& p, AttentionParams& params) {
   params.max_kv_len = static_cast<std::int32_t>(p.max_kv_len);
   params.window = static_cast<std::int32_t>(p.window);
   params.causal = p.causal;
+  params.constant_cache = p.constant_cache;
   params.many_rows = many_rows(p);
   while (p.page_size >> params.page_shift > 1) ++params.page_shift;
   params.pages = static_cast<std::int32_t>(p.pages);
@@ -96,8 +97,8 @@ Result<AttentionParams> bind(const AttentionPlan& plan, const AttentionArguments
   params.k_scales = arguments.k_scales;
   params.v_scales = arguments.v_scales;
   params.fault = arguments.fault;
-  params.ticket = static_cast<std::uint32_t*>(workspace);
-  params.merge_ticket = params.ticket + 1;
+  params.ticket = static_cast<std::uint64_t*>(workspace);
+  params.merge_ticket = reinterpret_cast<std::uint32_t*>(params.ticket + 1);
   params.partials = reinterpret_cast<arch::Floats4*>(static_cast<std::byte*>(workspace) + kWorkspaceAlignment);
   params.least_chunk_log2 = std::countr_zero(static_cast<unsigned>(plan.split.least_chunk));
   params.most_chunks = plan.split.most_chunks;

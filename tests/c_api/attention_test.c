@@ -26,7 +26,7 @@ int main(void) {
   int i;
   CHECK(sluice_attention_problem_init(&problem, sizeof problem) == SLUICE_OK);
   CHECK(problem.batch == 1 && problem.query_len == 1 && problem.head_size == 128 && problem.type == SLUICE_BF16 && problem.causal == 1);
-  CHECK(problem.kv_layout == SLUICE_TOKENS_FIRST && problem.lse == 0 && problem.page_size == 0);
+  CHECK(problem.kv_layout == SLUICE_TOKENS_FIRST && problem.lse == 0 && problem.page_size == 0 && problem.constant_cache == 0);
   CHECK(sluice_attention_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
   CHECK(arguments.lengths == NULL && arguments.fault == NULL);
 
@@ -35,6 +35,7 @@ int main(void) {
   problem.head_size = SIZE;
   problem.max_kv_len = TOKENS;
   problem.lse = 1;
+  problem.constant_cache = 1;
   for (i = 0; i < TOKENS * SIZE; ++i) {
     k[i] = bf16((float)(i % 5));
     v[i] = bf16(i / SIZE < length ? (float)(i % SIZE % 8) : NAN);

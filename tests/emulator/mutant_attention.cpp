@@ -12,7 +12,9 @@ namespace sluice::test {
 int run_mutant_attention(int argc, char** argv) {
   if (argc != 7) return 2;
   gpu_tests::AttentionCase attention_case{
-      {.query_len = std::atoi(argv[3]), .heads_q = 4, .heads_kv = 1, .head_size = std::atoi(argv[2]), .lse = true}, {}, 0};
+      {.query_len = std::atoi(argv[3]), .heads_q = 4, .heads_kv = 1, .head_size = std::atoi(argv[2]), .lse = true, .constant_cache = true},
+      {},
+      0};
   attention_case.problem.window = std::atoi(argv[4]);
   for (const char* length = argv[5]; length != nullptr; length = std::strchr(length, ',')) {
     length += *length == ',' ? 1 : 0;

@@ -23,7 +23,7 @@ KERNELS = {
     "w4": ("cooperative, columns_of_b, tma, 8, 64, 256, 1, 1, 1", "bf16xint4_rc_coop_8x64x256_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "streaming": ("streaming, columns_of_b, tma, 8, 16, 128, 1, 1, 1", "bf16xint4_rc_stream_8x16x128_c1x1_swap", "5 1000 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "attention": ("bf16, false, 64, 8", "attention", "64 1 0 1500,300,2600"),
-    "window": ("bf16, false, 64, 8", "attention", "64 2 900 2600,1000"),
+    "window": ("bf16, false, 64, 8", "attention", "64 2 900 2600,1000,2500,1700,2400,1300"),
     "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
     "along_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_cr_ping_64x64x64_c1x1", "136 200 460 1 bf16 0 0 data-parallel ticket 0 workspace none k3,40,170,170,450"),
 }
@@ -46,6 +46,7 @@ KV_PRODUCER = "kernel/attention/kv_producer.cuh"
 KV_CONSUMER = "kernel/attention/attention_consumer.cuh"
 MEETING = "kernel/attention/partial_results.cuh"
 MERGE = "kernel/attention/row_merge.cuh"
+WORK_LIST = "kernel/attention/work_list.cuh"
 OPERAND = "kernel/mainloop/operand_tile.cuh"
 STORE = "kernel/epilogue/store_tile.cuh"
 WORK = "kernel/work_ring.cuh"
@@ -126,6 +127,15 @@ BUGS = [
     Bug("consumers_do_not_meet", "attention", MEETING, [("{ arch::named_barrier_sync(kConsumersMeet, kThreads); }", "{}")],
         rf"consumer .* (reads what another thread is writing|reads shared memory that nobody has written|overwrites what another is still reading)"),
     Bug("results_left_in_the_workspace", "attention", MERGE, [("    for (int i = 0; i < r.mine; ++i) arch::unpublish(r.sums + i * pitch);\n", "")],
+        r"byte \d+ of the workspace is not left as it was found"),
+    Bug("new_tokens_fetched_too_early", "attention", KV_PRODUCER,
+        [("if (at_.parity != 0 || token + kStageTokens > item_.length - params_.query_len) wait_for_predecessor();", "if (at_.parity != 0) wait_for_predecessor();")],
+        rf"producer .*{at(KV_PRODUCER)} reads [kv] before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("waits_for_runs_of_who_has_not_begun", "attention", WORK_LIST, [("arch::lane() == 0 && all_have_begun()", "arch::lane() == 0")],
+        deadlock(rf"consumer .* waits for words that another CTA is to publish")),
+    Bug("begins_before_the_kernel_before_has_ended", "attention", KV_PRODUCER, [("    arch::wait_for_predecessor();\n    list.begin();", "    list.begin();")],
+        rf"dispatcher .* writes workspace before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("who_has_left_is_not_counted", "attention", WORK_LIST, [("1 + (ctas_begun(begun_) == arch::ctas_in_grid() - 1 ? ctas_left(begun_) : 0)", "1")],
         r"byte \d+ of the workspace is not left as it was found"),
     Bug("no_wait_for_an_empty_stage", "plain", TMA, [("      ring_.wait_empty(at);\n", "")],
         rf"producer warp [01] .*{at(TMA)} (arrives once more than expected at full\[\d+\]|starts a copy that overwrites what another is still)"),

@@ -30,6 +30,7 @@ AttentionProblem with_options(AttentionProblem p, int number) {
   p.soft_cap = number % 5 == 0 ? 3.5 : 0;
   p.causal = number % 7 != 0;
   p.lse = true;
+  p.constant_cache = number % 8 < 4;
   return p;
 }
 

@@ -4,12 +4,14 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "attention_case.hpp"
 #include "bench/device_memory.hpp"
+#include "sluice/verify.hpp"
 
 namespace sluice::gpu_tests {
 namespace {
@@ -51,11 +53,12 @@ class AttentionOnGpu {
     EXPECT_TRUE(prepare_attention_workspace(workspace_.data(), workspace_.size_bytes(), nullptr).ok());
   }
 
-  Status enqueue(cudaStream_t stream) const {
-    const AttentionArguments arguments{.q = q_.data(),
+  // `back`: what was the result asks, and what asked becomes the result.
+  Status enqueue(cudaStream_t stream, bool back = false) const {
+    const AttentionArguments arguments{.q = (back ? o_ : q_).data(),
                                        .k = k_.data(),
                                        .v = v_.data(),
-                                       .o = o_.data(),
+                                       .o = (back ? q_ : o_).data(),
                                        .lse = reinterpret_cast<float*>(lse_.data()),
                                        .lengths = reinterpret_cast<const std::int32_t*>(lengths_.data()),
                                        .block_table = reinterpret_cast<const std::int32_t*>(table_.data()),
@@ -116,6 +119,30 @@ TEST(Attention, GraphsMayBeReplayedWithOtherLengths) {
     ASSERT_EQ(differences(got, expected), "");
     if (first.empty()) first = got.o;
     EXPECT_EQ(got.o, first);
+  }
+}
+
+// A launch attends with what the one before it leaves in O, and says that the cache is constant: whoever fetched too much before its
+// predecessor had ended would find NaN. With a cache that is not constant the bits are the same.
+TEST(Attention, ConstantCachesWaitForTheirQueries) {
+  AttentionCase each{{.heads_q = 32, .heads_kv = 8, .lse = true}, {3000, 700, 1, 9000}, 0};
+  std::vector<std::uint16_t> without;
+  for (const bool constant : {false, true, true, true, true}) {
+    each.problem.constant_cache = constant;
+    AttentionOperands operands = make_operands(each, 6);
+    const AttentionOnGpu gpu(operands);
+    const bench::DeviceStream stream;
+    const bench::Graph graph(stream, [&] {
+      ASSERT_TRUE(gpu.enqueue(stream).ok());
+      ASSERT_TRUE(gpu.enqueue(stream, true).ok());
+      ASSERT_TRUE(gpu.enqueue(stream).ok());
+    });
+    graph.launch(stream);
+    stream.synchronize("attending");
+    gpu.read_back(operands);
+    if (without.empty()) without = operands.o;
+    EXPECT_EQ(operands.o, without);
+    EXPECT_EQ(std::count_if(operands.o.begin(), operands.o.end(), [](std::uint16_t x) { return std::isnan(from_bf16_bits(x)); }), 0);
   }
 }
 

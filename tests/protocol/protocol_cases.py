@@ -112,8 +112,8 @@ BUGS = [
 
 
 @dataclasses.dataclass(frozen=True)
-class SliceBug:
-    name: str  # a #define of slices.pml
+class ModelBug:
+    name: str  # a #define of slices.pml or runs.pml
     error: str
     resident: int = 0  # 0: any number
 
@@ -125,14 +125,27 @@ WORD_LEFT = r"assertion violated \(+came==0"
 ADDED_TOO_EARLY = r"assertion violated \(sums\["
 
 SLICE_BUGS = [
-    SliceBug("WAITS_FOR_EVER", STANDS_STILL, resident=1),
-    SliceBug("WAITS_FOR_EVER", STANDS_STILL, resident=2),
-    SliceBug("WORD_CLEARED_TOO_EARLY", rf"{WORD_LEFT}|{FINISHED}|{STANDS_STILL}"),
-    SliceBug("WORD_NOT_CLEARED", WORD_LEFT),
-    SliceBug("ABANDONED_SLICES_NOT_FINISHED", FINISHED),
-    SliceBug("ABANDONED_SLICES_READ_LATER", FINISHED),
-    SliceBug("ABANDONED_IN_TWO_STEPS", FINISHED),
-    SliceBug("GOES_WITHOUT_A_LOOK", FINISHED),
-    SliceBug("NOT_COUNTED_WHEN_IT_GIVES_UP", STANDS_STILL),
-    SliceBug("COUNT_OVERTAKES_SUMS", ADDED_TOO_EARLY),
+    ModelBug("WAITS_FOR_EVER", STANDS_STILL, resident=1),
+    ModelBug("WAITS_FOR_EVER", STANDS_STILL, resident=2),
+    ModelBug("WORD_CLEARED_TOO_EARLY", rf"{WORD_LEFT}|{FINISHED}|{STANDS_STILL}"),
+    ModelBug("WORD_NOT_CLEARED", WORD_LEFT),
+    ModelBug("ABANDONED_SLICES_NOT_FINISHED", FINISHED),
+    ModelBug("ABANDONED_SLICES_READ_LATER", FINISHED),
+    ModelBug("ABANDONED_IN_TWO_STEPS", FINISHED),
+    ModelBug("GOES_WITHOUT_A_LOOK", FINISHED),
+    ModelBug("NOT_COUNTED_WHEN_IT_GIVES_UP", STANDS_STILL),
+    ModelBug("COUNT_OVERTAKES_SUMS", ADDED_TOO_EARLY),
+]
+
+# Runs of attention: CTAs, runs and rows at most, and launches.
+RUNS = [(3, 4, 1, 2), (3, 4, 2, 1)]
+WORDS_LEFT = r"assertion violated \(+drawn==0"
+
+RUN_BUGS = [
+    ModelBug("WAITS_FOR_WHO_HAS_NOT_BEGUN", STANDS_STILL, resident=1),
+    ModelBug("WHO_HAS_LEFT_IS_NOT_COUNTED", WORDS_LEFT),
+    ModelBug("EVERYBODY_COUNTS_WHO_HAS_LEFT", WORDS_LEFT),
+    ModelBug("LEAVES_IN_TWO_STEPS", WORDS_LEFT),
+    ModelBug("LEAVES_WITHOUT_A_LAST_LOOK", WORDS_LEFT),
+    ModelBug("WORDS_CLEARED_BY_THE_FIRST", rf"{WORDS_LEFT}|{FINISHED}"),
 ]

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from protocol_cases import BUGS, CASES, FIXED_SPLIT_K, LAUNCHES, SLICE_BUGS, SLICES
+from protocol_cases import BUGS, CASES, FIXED_SPLIT_K, LAUNCHES, RUN_BUGS, RUNS, SLICE_BUGS, SLICES
 
 HERE = pathlib.Path(__file__).parent
 TABLE, SPIN, CC = sys.argv[1:4] if len(sys.argv) > 3 else ("", "", "")
@@ -76,6 +76,11 @@ def search_slices(most_pieces, launches, *defines, optimise="-O2"):
     return check("slices.pml", [f"MOST_PIECES={most_pieces}", f"LAUNCHES={launches}", *defines], optimise)
 
 
+def search_runs(ctas, runs, rows, launches, *defines, optimise="-O2"):
+    """The same of runs of attention and whoever brings their results together."""
+    return check("runs.pml", [f"MOST_CTAS={ctas}", f"MOST_RUNS={runs}", f"MOST_ROWS={rows}", f"LAUNCHES={launches}", *defines], optimise)
+
+
 def check(model, defines, optimise, most_steps=MOST_STEPS, schedules=""):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -127,14 +132,21 @@ class Protocol(unittest.TestCase):
         self.assertEqual([line for _, line in never or [] if '"-end-"' not in line], [])
 
     def test_every_order_of_slices_is_right(self):
-        for most_pieces, launches in SLICES:
-            with self.subTest(pieces=most_pieces, launches=launches):
-                report = search_slices(most_pieces, launches)
-                self.assertIsNone(cut_short(report), report)
-                self.assertIn("errors: 0\n", report)
-                self.assertEqual(errors(report), [], report)
-                self.assertEqual(unreached(report), set())
-                print("slices of", most_pieces, "pieces", re.search(r"(\S+) states, stored", report).group(1), "states", flush=True)
+        for size in SLICES:
+            self.every_order_is_right("pieces and launches", size, search_slices)
+
+    def test_every_order_of_runs_is_right(self):
+        for size in RUNS:
+            self.every_order_is_right("CTAs, runs, rows and launches", size, search_runs)
+
+    def every_order_is_right(self, what, size, search_model):
+        with self.subTest(what, size=size):
+            report = search_model(*size)
+            self.assertIsNone(cut_short(report), report)
+            self.assertIn("errors: 0\n", report)
+            self.assertEqual(errors(report), [], report)
+            self.assertEqual(unreached(report), set())
+            print(what, size, re.search(r"(\S+) states, stored", report).group(1), "states", flush=True)
 
     def test_only_permitted_schedules_are_said_to_be_right(self):
         for cases in GROUPS.values():
@@ -166,10 +178,10 @@ def planted(bug):
     return test
 
 
-def planted_in_slices(bug):
+def planted_in_model(bug, search_model, size):
     def test(self):
         defines = [bug.name] + [f"RESIDENT={bug.resident}"] * bool(bug.resident)
-        found = errors(search_slices(3, 2, *defines, optimise="-O0"))
+        found = errors(search_model(*size, *defines, optimise="-O0"))
         self.assertEqual(len(found), 1, "not found")
         self.assertRegex(found[0], bug.error)
     return test
@@ -186,5 +198,7 @@ if __name__ == "__main__":
     for number, each in enumerate(BUGS):
         setattr(Protocol, f"test_bug_{number:02}_{each.name.lower() or 'dealt_to_the_wrong_number'}", planted(each))
     for number, each in enumerate(SLICE_BUGS):
-        setattr(Protocol, f"test_slice_bug_{number:02}_{each.name.lower()}", planted_in_slices(each))
+        setattr(Protocol, f"test_slice_bug_{number:02}_{each.name.lower()}", planted_in_model(each, search_slices, (3, 2)))
+    for number, each in enumerate(RUN_BUGS):
+        setattr(Protocol, f"test_run_bug_{number:02}_{each.name.lower()}", planted_in_model(each, search_runs, (3, 3, 1, 2)))
     unittest.main(argv=sys.argv[:1], verbosity=2)

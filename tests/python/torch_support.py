@@ -59,7 +59,7 @@ def samples(device, grad=True):
         "pack_w4": (ops.pack_w4, (codes, scales, integers(0, 16, (48, 2), device, torch.uint8), order), {}),
         "pack_w4, gptq": (ops.pack_w4, (integers(-(2**31), 2**31 - 1, (32, 48), device), r(2, 48), integers(-(2**31), 2**31 - 1, (2, 6), device)), {"source": "gptq"}),
         "pack_w4, awq": (ops.pack_w4, (integers(-(2**31), 2**31 - 1, (256, 6), device), r(2, 48), integers(-(2**31), 2**31 - 1, (2, 6), device)), {"source": "awq"}),
-        "decode_attention": (ops.decode_attention, (r(2, 1, 4, 128), *cache, offsets(50, 100, device=device)), {"return_lse": True}),
+        "decode_attention": (ops.decode_attention, (r(2, 1, 4, 128), *cache, offsets(50, 100, device=device)), {"return_lse": True, "constant_cache": True}),
         "decode_attention, heads first": (ops.decode_attention, (r(2, 2, 4, 128), *turned), {"kv_layout": "heads-first", "window": 30}),
         "decode_attention, pages": (ops.decode_attention, (r(2, 1, 4, 128), *pages, offsets(40, 17, device=device), table), {"max_kv_len": 48}),
         "decode_attention, fp8": (ops.decode_attention, (r(2, 1, 4, 128), *(x.to(FP8) for x in cache), offsets(50, 100, device=device), None, heads, heads), {}),

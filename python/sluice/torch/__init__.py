@@ -198,6 +198,7 @@ def decode_attention(
     soft_cap: float = 0.0,
     window: int = 0,
     causal: bool = True,
+    constant_cache: bool = False,
     return_lse: bool = False,
 ) -> Union[Tensor, tuple[Tensor, Tensor]]:
     """softmax(scale * q k') v of one to eight new tokens of each sequence over its cache, which holds their own keys and values already.
@@ -205,9 +206,11 @@ def decode_attention(
     q: (batch, new tokens, heads, D), bf16 or fp16, D of 64, 128 or 256. k, v: (batch, room, key heads, D), or (batch, key heads, room, D) with kv_layout
     "heads-first"; of q's type, or e4m3 with k_scales and v_scales (key heads,) fp32. With block_table (batch, pages of a sequence) int32, k and v are
     pages, (pages, 16 | 64 | 128, key heads, D), and max_kv_len says how long a sequence may be. lengths: (batch,) int32, with the new tokens; all are
-    full unless given. scale: 1/sqrt(D) unless given. return_lse: (o, lse), lse fp32 (batch, new tokens, heads). No gradients."""
+    full unless given. scale: 1/sqrt(D) unless given. return_lse: (o, lse), lse fp32 (batch, new tokens, heads). No gradients.
+    constant_cache promises that lengths, block_table, and keys and values of other than new tokens were written by nothing that may still run: 2 to 4 us."""
     o, lse = _call("decode_attention", q, k, v, lengths, block_table, k_scales, v_scales, max_kv_len=max_kv_len, kv_layout=kv_layout, scale=scale,
-                                               soft_cap=soft_cap, window=window, causal=causal, return_lse=return_lse)  # fmt: skip
+                                               soft_cap=soft_cap, window=window, causal=causal, constant_cache=constant_cache,
+                                               return_lse=return_lse)  # fmt: skip
     return (o, lse) if return_lse else o
 
 

@@ -167,13 +167,14 @@ _ATTENTION_PROBLEMS: _gpu.Bounded[Any, tuple[Any, int]] = _gpu.Bounded(1024)
 def decode_attention(
     q: Tensor, k: Tensor, v: Tensor, lengths: Optional[Tensor] = None, block_table: Optional[Tensor] = None, k_scales: Optional[Tensor] = None,
     v_scales: Optional[Tensor] = None, *, max_kv_len: int = 0, kv_layout: str = "tokens-first", scale: float = 0.0, soft_cap: float = 0.0,
-    window: int = 0, causal: bool = True, return_lse: bool = False,
+    window: int = 0, causal: bool = True, constant_cache: bool = False, return_lse: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     given = {"q": q, "k": k, "v": v, "lengths": lengths, "block_table": block_table, "k_scales": k_scales, "v_scales": v_scales}
     device = one_device(**given)
     views = {name: view(tensor) for name, tensor in given.items() if tensor is not None}
     fields = attention_fields(spec_of(q), spec_of(k), spec_of(v), block_table=maybe_spec(block_table), max_kv_len=max_kv_len, kv_layout=kv_layout,
-                              scale=scale, soft_cap=soft_cap, window=window, causal=causal, lse=return_lse)  # fmt: skip
+                              scale=scale, soft_cap=soft_cap, window=window, causal=causal, constant_cache=constant_cache,
+                              lse=return_lse)  # fmt: skip
     check_companions(fields, views)
     expect("q", views["q"], tuple(q.shape), ("bf16", "fp16"))
     problem, size = _attention_problem(fields, device)

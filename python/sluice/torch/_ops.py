@@ -29,7 +29,7 @@ SCHEMAS = {
     "bool zeros_as_stored=False) -> Tensor",
     "decode_attention": "(Tensor q, Tensor k, Tensor v, Tensor? lengths=None, Tensor? block_table=None, Tensor? k_scales=None, "
     "Tensor? v_scales=None, *, int max_kv_len=0, str kv_layout='tokens-first', float scale=0.0, float soft_cap=0.0, int window=0, "
-    "bool causal=True, bool return_lse=False) -> (Tensor, Tensor)",
+    "bool causal=True, bool constant_cache=False, bool return_lse=False) -> (Tensor, Tensor)",
     "histogram": "(Tensor samples, int bins=256, *, int first=0, float lower=0.0, float upper=1.0, ScalarType? dtype=None, "
     "str outside='ignored') -> Tensor",
 }

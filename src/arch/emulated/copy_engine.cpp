@@ -190,9 +190,10 @@ void note_global_source(const void* source, std::size_t bytes, const Location& a
 }
 
 // All of a tensor must be there, but for one that clips boxes at rows of its choice: its second and third direction are the same, and it
-// begins before its memory. Of such a one, what the box reads.
+// begins before its memory. Of such a one, and of one that is constant in parts, what the box reads.
 void note_tensor_source(const EncodedTensor& t, TensorCoordinates from, const Location& at) {
-  if (t.strides_bytes[1] != t.strides_bytes[2]) return note_global_source(t.data, span_bytes(t), at);
+  if (t.strides_bytes[1] != t.strides_bytes[2] && !machine().is_partly_constant(t.data))
+    return note_global_source(t.data, span_bytes(t), at);
   for_each_packet(t, from, 0, [&](SharedAddress, const std::byte* global, int first, int last) {
     if (global != nullptr) note_global_source(global + first, static_cast<std::size_t>(last - first), at);
   });

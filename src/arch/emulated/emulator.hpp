@@ -22,13 +22,19 @@ struct Options : EmulatorOptions {
   Fp8Accumulation fp8 = Fp8Accumulation::hopper;
 };
 
-// Global memory that the kernel may touch. What the caller declares constant may be read before the predecessor has finished.
+struct ByteRange {
+  std::size_t first, end;
+};
+
+// Global memory that the kernel may touch. What the caller declares constant may be read before the predecessor has finished, but for what
+// is new in it.
 struct GlobalBuffer {
   std::string name;
   const void* data = nullptr;
   std::size_t bytes = 0;
   bool writable = false;
   bool constant = false;
+  std::vector<ByteRange> fresh;
 };
 
 struct Launch {

@@ -72,6 +72,9 @@ enum class FlagAccess { relaxed, acquire, release, acq_rel };
 std::uint32_t load_flag(const std::uint32_t* flag, FlagAccess access, const Location& at);
 void store_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at);
 std::uint32_t add_to_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at);
+std::uint64_t add_to_long_flag(std::uint64_t* flag, std::uint64_t value, const Location& at);  // relaxed
+std::uint64_t load_long_flag(const std::uint64_t* flag, const Location& at);
+void store_long_flag(std::uint64_t* flag, std::uint64_t value, const Location& at);
 void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Location& at);
 void atomic_add_float(float* sum, float value, const Location& at);
 // Four words that are there when none of them is `nothing`.

@@ -27,35 +27,53 @@ void left(Flag& flag, FlagAccess access) {
   m.yield();
 }
 
-Flag& flag_at(const std::uint32_t* address, bool writes, const Location& at) {
-  if (reinterpret_cast<std::uintptr_t>(address) % sizeof(std::uint32_t) != 0)
-    machine().fail(at, "uses a flag at an address that is not a multiple of 4");
+// A flag of one word or two.
+template <class Word>
+Flag& flag_at(const Word* address, bool writes, const Location& at) {
+  if (reinterpret_cast<std::uintptr_t>(address) % sizeof(Word) != 0)
+    machine().fail(at, "uses a flag at an address that is not a multiple of " + std::to_string(sizeof(Word)));
   machine().global(address, sizeof *address, writes, at);
   return machine().flag(address);
 }
 
-}  // namespace
-
-std::uint32_t load_flag(const std::uint32_t* flag, FlagAccess access, const Location& at) {
+template <class Word>
+Word load(const Word* flag, FlagAccess access, const Location& at) {
   saw(flag_at(flag, false, at), access);
-  const std::uint32_t value = *flag;
+  const Word value = *flag;
   machine().yield();  // who polls waits for others
   return value;
 }
 
-void store_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at) {
+template <class Word>
+void store(Word* flag, Word value, FlagAccess access, const Location& at) {
   Flag& f = flag_at(flag, true, at);
   *flag = value;
   left(f, access);
 }
 
-std::uint32_t add_to_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at) {
+template <class Word>
+Word add(Word* flag, Word value, FlagAccess access, const Location& at) {
   Flag& f = flag_at(flag, true, at);
   saw(f, access);
-  const std::uint32_t before = *flag;
+  const Word before = *flag;
   *flag = before + value;
   left(f, access);
   return before;
+}
+
+}  // namespace
+
+std::uint32_t load_flag(const std::uint32_t* flag, FlagAccess access, const Location& at) { return load(flag, access, at); }
+std::uint64_t load_long_flag(const std::uint64_t* flag, const Location& at) { return load(flag, FlagAccess::relaxed, at); }
+
+void store_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at) { store(flag, value, access, at); }
+void store_long_flag(std::uint64_t* flag, std::uint64_t value, const Location& at) { store(flag, value, FlagAccess::relaxed, at); }
+
+std::uint32_t add_to_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at) {
+  return add(flag, value, access, at);
+}
+std::uint64_t add_to_long_flag(std::uint64_t* flag, std::uint64_t value, const Location& at) {
+  return add(flag, value, FlagAccess::relaxed, at);
 }
 
 void wait_for_flag(const std::uint32_t* flag, std::uint32_t value, const Location& at) {

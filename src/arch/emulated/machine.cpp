@@ -359,6 +359,15 @@ void Machine::deadlock() {
   throw EmulationError(text.str() + replay());
 }
 
+namespace {
+
+bool is_constant(const GlobalBuffer& buffer, std::size_t first, std::size_t bytes) {
+  const auto is_outside = [&](const ByteRange& r) { return first + bytes <= r.first || first >= r.end; };
+  return buffer.constant && std::all_of(buffer.fresh.begin(), buffer.fresh.end(), is_outside);
+}
+
+}  // namespace
+
 Machine::Global& Machine::global(const void* address, std::size_t bytes, bool writes, const Location& at) {
   const auto* first = static_cast<const std::byte*>(address);
   const char* const verb = writes ? "writes" : "reads";
@@ -366,7 +375,7 @@ Machine::Global& Machine::global(const void* address, std::size_t bytes, bool wr
     const auto* start = static_cast<const std::byte*>(g.buffer.data);
     if (first < start || first + bytes > start + g.buffer.bytes) continue;
     if (writes && !g.buffer.writable) fail(at, "writes into " + g.buffer.name + ", which is an input");
-    if (!running_->predecessor_done && !(g.buffer.constant && !writes))
+    if (!running_->predecessor_done && (writes || !is_constant(g.buffer, static_cast<std::size_t>(first - start), bytes)))
       fail(at, std::string(verb) + " " + g.buffer.name + " before the kernel before it has finished (wait_for_predecessor)");
     return g;
   }
@@ -380,6 +389,16 @@ Machine::Global& Machine::global(const void* address, std::size_t bytes, bool wr
     where = ": byte " + std::to_string(first - start) + " of " + g.buffer.name + ", which has " + std::to_string(g.buffer.bytes);
   }
   fail(at, std::string(verb) + " " + std::to_string(bytes) + " bytes of global memory outside every operand" + where);
+}
+
+bool Machine::is_partly_constant(const void* address) const {
+  const auto* const byte = static_cast<const std::byte*>(address);
+  const auto lies_in = [byte](const Global& g) {
+    const auto* const start = static_cast<const std::byte*>(g.buffer.data);
+    return byte >= start && byte < start + g.buffer.bytes;
+  };
+  const auto found = std::find_if(globals_.begin(), globals_.end(), lies_in);
+  return !running_->predecessor_done && found != globals_.end() && !found->buffer.fresh.empty();
 }
 
 Statistics run(const Launch& launch, const Options& options, const std::function<void()>& kernel) {

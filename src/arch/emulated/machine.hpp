@@ -259,7 +259,9 @@ class Machine {
     ShadowMemory shadow;
   };
   Global& global(const void* address, std::size_t bytes, bool writes, const Location& at);
-  Flag& flag(const std::uint32_t* address) { return flags_[address]; }
+  // Whether the running thread may read some of what lies about this address, and must not yet read all of it.
+  bool is_partly_constant(const void* address) const;
+  Flag& flag(const void* address) { return flags_[address]; }
 
   std::uint32_t agent_time(std::uint16_t agent) const { return agent_times_[agent]; }
   std::uint32_t random(std::uint32_t below) { return static_cast<std::uint32_t>(random_() % below); }
@@ -301,7 +303,7 @@ class Machine {
   std::vector<Site> sites_;
   std::unordered_map<std::uint64_t, std::uint32_t> site_numbers_;
   std::deque<Global> globals_;
-  std::unordered_map<const std::uint32_t*, Flag> flags_;
+  std::unordered_map<const void*, Flag> flags_;
   std::exception_ptr failure_;
   Machine* outer_ = nullptr;
   static thread_local Machine* current_;  // NOLINT(readability-identifier-naming): private, but clang-tidy 14 sees a variable

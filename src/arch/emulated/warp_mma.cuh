@@ -55,6 +55,16 @@ SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* sour
 }
 SLUICE_DEVICE void barrier_hold_until_copied(Barrier*) {}
 
+SLUICE_DEVICE std::uint64_t atomic_add_relaxed(std::uint64_t* counter, std::uint64_t value, Location at = Location::current()) {
+  return emulated::add_to_long_flag(counter, value, at);
+}
+SLUICE_DEVICE std::uint64_t load_relaxed(const std::uint64_t* counter, Location at = Location::current()) {
+  return emulated::load_long_flag(counter, at);
+}
+SLUICE_DEVICE void store_relaxed(std::uint64_t* counter, std::uint64_t value, Location at = Location::current()) {
+  emulated::store_long_flag(counter, value, at);
+}
+
 inline constexpr std::uint32_t kNothingThere = 0xffffffff;
 
 SLUICE_DEVICE void store_published(Floats4* to, const Floats4& x, Location at = Location::current()) {

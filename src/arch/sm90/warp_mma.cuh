@@ -45,9 +45,9 @@ SLUICE_DEVICE void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
 }
 
-// Within 2^-22 of it, relatively; what is below 2^-126 becomes 0.
 // Of a positive number that is not denormal: floor(log2(x)). Of 0: -127.
 SLUICE_DEVICE int exponent(float x) { return (__float_as_int(x) >> 23) - 127; }
+// Within 2^-22 of it, relatively; what is below 2^-126 becomes 0.
 SLUICE_DEVICE float power_of_two(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -90,6 +90,21 @@ SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* sour
 // The barrier's phase does not end before all copies that this thread has asked for have come. It must not have ended yet.
 SLUICE_DEVICE void barrier_hold_until_copied(Barrier* barrier) {
   asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Adds, and returns what was there before.
+SLUICE_DEVICE std::uint64_t atomic_add_relaxed(std::uint64_t* counter, std::uint64_t value) {
+  std::uint64_t before;
+  asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(counter), "l"(value) : "memory");
+  return before;
+}
+SLUICE_DEVICE std::uint64_t load_relaxed(const std::uint64_t* counter) {
+  std::uint64_t value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(counter) : "memory");
+  return value;
+}
+SLUICE_DEVICE void store_relaxed(std::uint64_t* counter, std::uint64_t value) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(counter), "l"(value) : "memory");
 }
 
 // Words that are there when they have another pattern than this one, a NaN that arithmetic does not make. Who stores them needs no fence

@@ -23,7 +23,8 @@ class AttentionConsumer {
         token_[t][e] = (warp % row_groups(config) * kTiles * kTileRows + t * kTileRows + arch::lane() % 4 * 2 + e) / params.group;
   }
 
-  SLUICE_DEVICE void run() {
+  // Returns what the last header says of bringing results together.
+  SLUICE_DEVICE int run() {
     AttentionStageHeader header;
     while (read_header(header)) {
       begin_run(header.head);
@@ -39,6 +40,7 @@ class AttentionConsumer {
         read_header(header);
       }
     }
+    return header.merge_counts;
   }
 
  private:
@@ -65,7 +67,7 @@ class AttentionConsumer {
               .length = static_cast<int>(high[0]),
               .slot = static_cast<int>(high[1]),
               .chunk = static_cast<int>(high[2]),
-              .unused = 0};
+              .merge_counts = static_cast<int>(high[3])};
     return (header.flags & kNoMoreStages) == 0;
   }
 

@@ -36,17 +36,22 @@ SLUICE_DEVICE void run_attention_kernel(const AttentionParams& params) {
   clear_unused_queries(params, ring, warp * 32 + arch::lane());
   arch::allow_successor();
   arch::sync_cta();
-  // What the kernel before leaves in the workspace, and what it writes to the cache.
-  arch::wait_for_predecessor();
+  // What the kernel before leaves in the workspace, and what it writes to the cache. Of a constant cache everyone fetches what it may.
+  if (!params.constant_cache) arch::wait_for_predecessor();
   constexpr int kDispatcher = consumer_warps(config);
   if (warp < kDispatcher) {
     arch::note_role("consumer");
     if constexpr (row_groups(config) > 1) arch::raise_register_limit<kManyRegisters>();
     RowMerge<config> merge(params, ring, warp);
+    int counts = 0;
     SLUICE_NO_UNROLL
     for (int pass = 0; pass < 2; ++pass) {
-      if (pass == 1) AttentionConsumer<config>(params, shared, warp).run();
-      merge.run(pass == 0);
+      if (pass == 1) {
+        arch::wait_for_predecessor();
+        counts = AttentionConsumer<config>(params, shared, warp).run();
+        if (counts == 0) return;
+      }
+      merge.run(pass == 0, counts);
     }
     return;
   }

@@ -27,7 +27,7 @@ struct AttentionParams {
   const float* k_scales;
   const float* v_scales;
   std::uint32_t* fault;         // null: nobody asks
-  std::uint32_t* ticket;        // of runs
+  std::uint64_t* ticket;        // of runs (work_list.cuh)
   std::uint32_t* merge_ticket;  // of rows whose runs have been brought together
   arch::Floats4* partials;
   std::int64_t block_table_stride;
@@ -35,6 +35,7 @@ struct AttentionParams {
   std::int32_t max_kv_len;
   std::int32_t window;  // 0: none
   bool causal;
+  bool constant_cache;      // lengths, pages, and all but new tokens may be read before the kernel before this one has finished
   std::int32_t many_rows;   // of the largest box; a page has whole ones of them
   std::int32_t page_shift;  // a page has 2^page_shift tokens
   std::int32_t pages;

@@ -71,7 +71,7 @@ class AttentionRing {
     const std::uint32_t low[4] = {static_cast<std::uint32_t>(item.sequence), static_cast<std::uint32_t>(item.head),
                                   static_cast<std::uint32_t>(item.length), static_cast<std::uint32_t>(item.first_token)};
     const std::uint32_t high[4] = {static_cast<std::uint32_t>(item.chunk_tokens), static_cast<std::uint32_t>(item.chunks),
-                                   static_cast<std::uint32_t>(item.slot), 0};
+                                   static_cast<std::uint32_t>(item.slot), static_cast<std::uint32_t>(item.merge_counts)};
     arch::store_shared(item_slot(at), low);
     arch::store_shared(item_slot(at) + 16, high);
   }
@@ -85,7 +85,8 @@ class AttentionRing {
             .first_token = static_cast<int>(low[3]),
             .chunk_tokens = static_cast<int>(high[0]),
             .chunks = static_cast<int>(high[1]),
-            .slot = static_cast<int>(high[2])};
+            .slot = static_cast<int>(high[2]),
+            .merge_counts = static_cast<int>(high[3])};
   }
 
  private:

@@ -18,15 +18,18 @@ class AttentionDispatcher {
   SLUICE_DEVICE void run() {
     AttentionWorkList list(params_);
     AttentionItem item{};
-    while (list.take(item)) {
-      hand_over(item);
-      fetch_queries(item);
-      q_at_.advance(q_slots(config));
-      wait_for_room();
+    bool has_one = list.take_own(item);
+    if (has_one) hand_over(item);
+    arch::wait_for_predecessor();
+    list.begin();
+    if (has_one) fetch_queries(item);
+    do {
+      if (has_one) wait_for_room();
       list.draw_next();
-    }
-    item.sequence = -1;
-    hand_over(item);
+      has_one = list.take(item);
+      hand_over(item);
+      if (has_one) fetch_queries(item);
+    } while (has_one);
   }
 
  private:
@@ -55,6 +58,7 @@ class AttentionDispatcher {
       arch::bulk_load(ring_.q_slot(q_at_) + row * q_pitch_bytes(config), sequence + from, kBytes, ring_.q_full(q_at_));
     }
     arch::sync_warp();
+    q_at_.advance(q_slots(config));
   }
 
   const AttentionParams& params_;
@@ -101,6 +105,10 @@ class KvProducer {
         has_room = true;
         make_room();
       }
+      if (!has_waited_) {
+        if (at_.parity != 0) prefetch(token);
+        if (at_.parity != 0 || token + kStageTokens > item_.length - params_.query_len) wait_for_predecessor();
+      }
       const int next_page = page_of(token + kStageTokens);
       int flags = token >= to_ ? kStageEmpty : 0;
       if (token + kStageTokens >= to_)
@@ -125,6 +133,32 @@ class KvProducer {
     } while (token < to_);
   }
 
+  // Before new tokens are fetched, and whatever is no part of a constant cache.
+  SLUICE_DEVICE void wait_for_predecessor() {
+    arch::wait_for_predecessor();
+    has_waited_ = true;
+  }
+
+  // The ring is full for the first time. While nothing can be multiplied yet memory need not rest: half of what is left of the run, up to
+  // 128 KiB, is fetched as far as L2. More of it would come before what is waited for.
+  static constexpr int kMostPrefetched = 128 * 1024 / (2 * kv_row_bytes(config));  // tokens
+  SLUICE_DEVICE void prefetch(int token) const {
+    const int settled = item_.length - params_.query_len < to_ ? item_.length - params_.query_len : to_, half = (settled - token + 1) / 2;
+    const int end = token + (half < kMostPrefetched ? half : kMostPrefetched);
+    for (; token + kStageTokens <= end; token += kStageTokens) {
+      const int page = page_of(token);
+      for (int first = 0; first < kStageTokens; first += params_.many_rows) {
+        const arch::TensorCoordinates at = place(page, token + first, first / kGroupTokens);
+        if (arch::lane() != 0) continue;
+        for (int box = 0; box < kBoxes; ++box) {
+          arch::tma_prefetch(params_.k.map, {.inner = at.inner + box * kBoxElems, .outer = at.outer, .batch = at.batch});
+          arch::tma_prefetch(params_.v.map, {.inner = at.inner + box * kBoxElems, .outer = at.outer, .batch = at.batch});
+        }
+      }
+    }
+    arch::sync_warp();
+  }
+
   // For the next run: as late as its ticket and queries take to come.
   static constexpr int kTokensAhead = 256;
   SLUICE_DEVICE void make_room() {
@@ -136,7 +170,7 @@ class KvProducer {
     const std::uint32_t low[4] = {static_cast<std::uint32_t>(flags), static_cast<std::uint32_t>(token),
                                   static_cast<std::uint32_t>(item_.sequence), static_cast<std::uint32_t>(item_.head)};
     const std::uint32_t high[4] = {static_cast<std::uint32_t>(item_.length), static_cast<std::uint32_t>(item_.slot),
-                                   static_cast<std::uint32_t>(chunk), 0};
+                                   static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(item_.merge_counts)};
     arch::store_shared(ring_.header(at_), low);
     arch::store_shared(ring_.header(at_) + 16, high);
   }
@@ -155,7 +189,7 @@ class KvProducer {
     if (mine >= to_ || mine + kGroupTokens <= from_) return 0;
     const int page = arch::load_global(params_.block_table + item_.sequence * params_.block_table_stride + (mine >> params_.page_shift));
     if (page >= 0 && page < params_.pages) return page;
-    if (params_.fault != nullptr) arch::store_relaxed(params_.fault, 2);
+    report_fault(params_, 2);
     return params_.pages;
   }
 
@@ -253,6 +287,7 @@ class KvProducer {
   AttentionPosition at_, items_at_;
   AttentionItem item_{};
   int from_ = 0, to_ = 0;  // tokens of the run
+  bool has_waited_ = false;
   bool has_copied_ = false;
 };
 

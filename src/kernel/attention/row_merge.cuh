@@ -25,14 +25,15 @@ class RowMerge {
     count();
   }
 
-  // Tasks are drawn, so that who is late with a run has none. A rehearsal goes through a task that has no runs.
-  SLUICE_DEVICE void run(bool is_rehearsal) {
+  // Tasks are drawn, so that who is late with a run has none. A rehearsal goes through a task that has no runs. `counts`: 1, and of CTAs
+  // that have left without bringing anything together.
+  SLUICE_DEVICE void run(bool is_rehearsal, int counts) {
     if (!is_rehearsal) draw();
     for (;;) {
       const int task = is_rehearsal ? 0 : arch::from_lane(task_, 0);
       while (task >= tasks_before_ + tasks_of_these_ && !is_rehearsal) {
         tasks_before_ += tasks_of_these_;
-        if (!sequences_.advance()) return leave(task);
+        if (!sequences_.advance()) return leave(task, counts);
         count();
       }
       const int lane = is_rehearsal ? 0 : arch::count_lanes(tasks_before_ + tasks_upto_ <= task);
@@ -76,10 +77,15 @@ class RowMerge {
   SLUICE_DEVICE void draw() {
     if (arch::lane() == 0) task_ = static_cast<int>(arch::atomic_add_relaxed(params_.merge_ticket, 1) + 1);
   }
-  // Each warp draws one too many. The last sets the counter back.
-  SLUICE_DEVICE void leave(int task) const {
-    if (arch::lane() == 0 && task - consumer_warps(config) * arch::ctas_in_grid() == tasks_before_ - 1)
-      arch::store_relaxed(params_.merge_ticket, kNobodyCounts);
+  // Each warp draws one too many, and counts for one of each CTA that has left. The last sets the counters back.
+  SLUICE_DEVICE void leave(int task, int counts) const {
+    if (arch::lane() != 0) return;
+    int counted = task + 1;
+    if (counts > 1)
+      counted = static_cast<int>(arch::atomic_add_relaxed(params_.merge_ticket, static_cast<std::uint32_t>(counts - 1))) + counts;
+    if (counted != tasks_before_ + consumer_warps(config) * arch::ctas_in_grid()) return;
+    arch::store_relaxed(params_.merge_ticket, kNobodyCounts);
+    arch::store_relaxed(params_.ticket, kNobodyDraws);
   }
 
   // Runs whose results meet at once, and what this lane has of them.
@@ -159,7 +165,6 @@ class RowMerge {
       SLUICE_UNROLL
       for (int i = 0; i < kRunsOfLane; ++i) complete = arch::is_published(o[i]) && complete;
       if (arch::count_lanes(!complete) == 0) break;
-      while (arch::count_lanes(!fetch_statistics(r, pitch, of_run)) > 0) {}
     }
     RowPart parts[kRunsOfLane];
     SLUICE_UNROLL

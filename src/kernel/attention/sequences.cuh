@@ -7,6 +7,12 @@
 
 namespace sluice {
 
+SLUICE_DEVICE void report_fault(const AttentionParams& params, std::uint32_t fault) {
+  if (params.fault == nullptr) return;
+  arch::wait_for_predecessor();  // where nobody has waited: the cache is constant, the word is not
+  arch::store_relaxed(params.fault, fault);
+}
+
 struct AttentionSequence {
   int number, length;
   int items_before;  // runs times heads
@@ -75,7 +81,7 @@ class AttentionSequences {
     const int sequence = first_ + arch::lane();
     const int stored = sequence < params_.batch ? stored_length(sequence) : 0;
     length_ = possible(stored);
-    if (length_ != stored && params_.fault != nullptr) arch::store_relaxed(params_.fault, 1);
+    if (length_ != stored) report_fault(params_, 1);
     grains_ = grains_of(chunks_of(length_), length_);
   }
 

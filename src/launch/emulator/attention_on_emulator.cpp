@@ -1,4 +1,5 @@
 // attention_on_emulator(): binds host pointers to a plan and runs its kernel on the emulated machine.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -36,6 +37,27 @@ Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape b
   }
 }
 
+// Where each sequence's new tokens lie in K and V: what the kernel before may have written of a constant cache.
+std::vector<emulated::ByteRange> fresh_tokens(const AttentionProblem& p, const AttentionArguments& a) {
+  std::vector<emulated::ByteRange> all;
+  if (!p.constant_cache) return all;
+  const bool paged = p.page_size != 0, tokens_first = p.kv_layout == KvLayout::tokens_first;
+  const std::int64_t vector_bytes = p.head_size * size_bytes(p.kv_type), block_tokens = paged ? p.page_size : p.max_kv_len;
+  for (std::int64_t b = 0; b < p.batch; ++b) {
+    const std::int64_t length = a.lengths == nullptr ? p.max_kv_len : std::clamp<std::int64_t>(a.lengths[b], 0, p.max_kv_len);
+    for (std::int64_t token = std::max<std::int64_t>(0, length - p.query_len); token < length; ++token)
+      for (std::int64_t head = 0; head < p.heads_kv; ++head) {
+        const std::int64_t block = paged ? a.block_table[b * a.block_table_stride + token / block_tokens] : b,
+                           in_block = token % block_tokens;
+        if (paged && (block < 0 || block >= p.pages)) continue;
+        const std::int64_t vector = tokens_first ? in_block * p.heads_kv + head : head * block_tokens + in_block;
+        const auto first = static_cast<std::size_t>(block * p.kv_stride * size_bytes(p.kv_type) + vector * vector_bytes);
+        all.push_back({.first = first, .end = first + static_cast<std::size_t>(vector_bytes)});
+      }
+  }
+  return all;
+}
+
 std::vector<emulated::GlobalBuffer> buffers(const AttentionProblem& p, const AttentionArguments& a, std::span<std::byte> workspace) {
   const auto bytes_of = [](std::int64_t elems, int size) { return static_cast<std::size_t>(elems) * static_cast<std::size_t>(size); };
   const std::int64_t rows = p.batch * p.query_len * p.heads_q, blocks = p.page_size == 0 ? p.batch : p.pages;
@@ -46,12 +68,15 @@ std::vector<emulated::GlobalBuffer> buffers(const AttentionProblem& p, const Att
                                              {.name = "o", .data = a.o, .bytes = bytes_of(rows * p.head_size, 2), .writable = true},
                                              {.name = "workspace", .data = workspace.data(), .bytes = workspace.size(), .writable = true}};
   if (p.max_kv_len > 0) {
-    all.push_back({.name = "k", .data = a.k, .bytes = kv});
-    all.push_back({.name = "v", .data = a.v, .bytes = kv});
+    all.push_back({.name = "k", .data = a.k, .bytes = kv, .constant = p.constant_cache, .fresh = fresh_tokens(p, a)});
+    all.push_back({.name = "v", .data = a.v, .bytes = kv, .constant = p.constant_cache, .fresh = fresh_tokens(p, a)});
   }
   if (p.lse) all.push_back({.name = "lse", .data = a.lse, .bytes = bytes_of(rows, 4), .writable = true});
-  if (a.lengths != nullptr) all.push_back({.name = "lengths", .data = a.lengths, .bytes = bytes_of(p.batch, 4)});
-  if (p.page_size != 0) all.push_back({.name = "block_table", .data = a.block_table, .bytes = bytes_of(p.batch * a.block_table_stride, 4)});
+  if (a.lengths != nullptr)
+    all.push_back({.name = "lengths", .data = a.lengths, .bytes = bytes_of(p.batch, 4), .constant = p.constant_cache});
+  if (p.page_size != 0)
+    all.push_back(
+        {.name = "block_table", .data = a.block_table, .bytes = bytes_of(p.batch * a.block_table_stride, 4), .constant = p.constant_cache});
   if (p.kv_type == DataType::e4m3) {
     all.push_back({.name = "k_scales", .data = a.k_scales, .bytes = bytes_of(p.heads_kv, 4)});
     all.push_back({.name = "v_scales", .data = a.v_scales, .bytes = bytes_of(p.heads_kv, 4)});
