@@ -61,6 +61,14 @@ TEST(Calibration, EachFactorOfTheBuiltInOneBelongsToAKernel) {
         << factor.kernel << " is not in this build: remove it from h200.json";
 }
 
+// A kernel without a factor counts as one that was measured and found right, and wins where others have been found slow.
+TEST(Calibration, EachKernelHasAFactorInTheBuiltInOne) {
+  const std::vector<KernelFactor>& factors = built_in_calibration().kernel_factors;
+  for (const KernelConfig& kernel : kernel_list())
+    EXPECT_TRUE(std::any_of(factors.begin(), factors.end(), [&](const KernelFactor& f) { return f.kernel == kernel_key(kernel); }))
+        << kernel_key(kernel) << " was never measured: time it (sluice bench --planner), and name it in h200.json";
+}
+
 TEST(Calibration, ReadsBackEqual) {
   Calibration calibration = built_in_calibration();
   double value = 0.1;
