@@ -1,6 +1,7 @@
 #include "bench/bench.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -50,10 +51,29 @@ bool any_wrong(const BenchReport& report) {
   });
 }
 
+// What has been measured so far, for whoever ends a long run before it ends by itself. That it cannot be written the end will say.
+class InterimReport {
+ public:
+  explicit InterimReport(const std::string& path) : path_(path) {}
+  void keep(const BenchReport& report) {
+    if (path_.empty() || Clock::now() - written_ < kBetween) return;
+    (void)write_file(path_, to_json(report));
+    written_ = Clock::now();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kBetween{10};
+
+  const std::string& path_;
+  Clock::time_point written_ = Clock::now();
+};
+
 // The GPU breaks on the way: what was measured so far is still reported, and `broken` says why it ends there.
 void measure_all(const BenchOptions& options, Measurement& measurement, const std::vector<Shape>& shapes, BenchReport& report,
                  std::string& broken) {
   if (!options.json) fmt::print("{}", table_header(report));
+  InterimReport interim(options.out);
   for (std::size_t i = 0; i < shapes.size() && broken.empty(); ++i) {
     show_progress(i, shapes.size(), to_string(shapes[i]));
     try {
@@ -65,6 +85,7 @@ void measure_all(const BenchOptions& options, Measurement& measurement, const st
     end_progress();
     if (!options.json) fmt::print("{}", table_row(report.results.back(), options.planner));
     std::fflush(stdout);
+    interim.keep(report);
   }
 }
 
