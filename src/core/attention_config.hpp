@@ -107,6 +107,7 @@ inline constexpr int kChunkEnds = 1, kRunEnds = 2, kStageEmpty = 4, kNoMoreStage
 inline constexpr int kNoSlot = -1;
 
 inline constexpr int kMostStages = 48;
+inline constexpr int kMostCtas = 0xffff;               // of a grid: they are counted in 16 bits (kernel/attention/work_list.cuh)
 inline constexpr int kItemSlots = 1, kItemBytes = 32;  // runs that are drawn ahead: whoever has more than one keeps others from it
 
 // Offsets in shared memory. Everything that depends on rows depends on those that there are: a tile's padding is only in Q.

@@ -54,7 +54,7 @@ Result<AttentionPlan> plan_attention(const AttentionProblem& problem, const Devi
   plan.split = split_of(config.rows);
   const int rows = attention_rows(p), chunks = chunks_of_longest(p, plan.split);
   const std::int64_t items = p.batch * p.heads_kv * chunks;
-  plan.ctas = static_cast<int>(std::clamp<std::int64_t>(items, 1, device.sm_count));
+  plan.ctas = static_cast<int>(std::clamp<std::int64_t>(items, 1, std::min(device.sm_count, kMostCtas)));
   const auto fits = [&](int stages, int levels) {
     return attention_layout(config, rows, stages, levels).bytes <= device.shared_memory_per_cta_bytes;
   };

@@ -181,7 +181,7 @@ Result<AttentionProblem> check_plan(const AttentionPlan& plan, const void* works
   const AttentionConfig config = attention_config(*valid);
   if (plan.split.least_chunk < kChunkGrain || !std::has_single_bit(static_cast<unsigned>(plan.split.least_chunk)) ||
       plan.split.most_chunks < 1 || plan.split.most_chunks > 1 << kMostRunLevels || plan.stages < 2 || plan.stages > kMostStages ||
-      plan.ctas < 1 || plan.run_levels < 0 || plan.run_levels > kMostRunLevels || plan.rows != config.rows ||
+      plan.ctas < 1 || plan.ctas > kMostCtas || plan.run_levels < 0 || plan.run_levels > kMostRunLevels || plan.rows != config.rows ||
       plan.shared_memory_bytes != attention_layout(config, attention_rows(*valid), plan.stages, plan.run_levels).bytes ||
       plan.workspace_bytes < attention_workspace_bytes(plan))
     return invalid("the plan was not made for its problem; take one from plan_attention()");

@@ -108,6 +108,9 @@ TEST(AttentionOnEmulator, RefusesWhatTheGpuWould) {
   AttentionPlan wrong = plan;
   wrong.rows = 16;
   EXPECT_EQ(attention_on_emulator(wrong, operands.arguments()).error().code, ErrorCode::invalid_argument);
+  wrong = plan;
+  wrong.ctas = 1 << 16;
+  EXPECT_EQ(attention_on_emulator(wrong, operands.arguments()).error().code, ErrorCode::invalid_argument);
 }
 
 }  // namespace

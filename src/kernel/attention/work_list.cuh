@@ -15,7 +15,7 @@
 namespace sluice {
 
 inline constexpr std::uint32_t kNobodyCounts = 0xffffffff;  // in a counter: the next one makes it 0
-// In the word of tickets, likewise: runs drawn, CTAs that have left without waiting for others, CTAs that have begun.
+// In the word of tickets, likewise: runs drawn, CTAs that have left without waiting for others, CTAs that have begun (kMostCtas at most).
 inline constexpr std::uint64_t kNobodyDraws = ~std::uint64_t{0}, kDraws = 1, kLeaves = std::uint64_t{1} << 32,
                                kBegins = std::uint64_t{1} << 48;
 
