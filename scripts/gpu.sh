@@ -118,20 +118,14 @@ chain() {
   run "chain-$model" 300 40 "$tool" bench --chain "$model" --out "$out/chain-$model.json" "$@"
 }
 
-quantize() {
-  local tests tool
+# quantize, histogram or attention: each has a suite of tests by its name, and a benchmark.
+operation() {
+  local name=$1 tests tool
+  shift
   tests=$(find_program gpu_tests) || exit 2
   tool=$(find_program sluice) || exit 2
-  run check-quantize 120 12 "$tests" '--gtest_filter=Quantize.*'
-  run bench-quantize 300 50 "$tool" bench-quantize --out "$out/bench-quantize.json" "$@"
-}
-
-histogram() {
-  local tests tool
-  tests=$(find_program gpu_tests) || exit 2
-  tool=$(find_program sluice) || exit 2
-  run check-histogram 120 12 "$tests" '--gtest_filter=Histogram.*'
-  run bench-histogram 300 60 "$tool" bench-histogram --out "$out/bench-histogram.json" "$@"
+  run "check-$name" 120 12 "$tests" "--gtest_filter=${name^}.*"
+  run "bench-$name" 300 60 "$tool" "bench-$name" --out "$out/bench-$name.json" "$@"
 }
 
 python_package() {
@@ -146,13 +140,6 @@ python_package() {
   run python-experts 120 30 "$python" examples/python/mixture_of_experts.py
   for batch in 1 8 64; do run "python-llama-$batch" 300 20 "$python" examples/python/llama.py --batch "$batch"; done
 }
-attention() {
-  local tests tool
-  tests=$(find_program gpu_tests) || exit 2
-  tool=$(find_program sluice) || exit 2
-  run check-attention 120 12 "$tests" '--gtest_filter=Attention.*'
-  run bench-attention 300 60 "$tool" bench-attention --out "$out/bench-attention.json" "$@"
-}
 
 case $command in
   check | sanitize) record_gpu && "$command" ;;
@@ -161,9 +148,7 @@ case $command in
     record_gpu && "$command" "$@"
     ;;
   chain) record_gpu && chain "$@" ;;
-  quantize) record_gpu && quantize "$@" ;;
-  histogram) record_gpu && histogram "$@" ;;
-  attention) record_gpu && attention "$@" ;;
+  quantize | histogram | attention) record_gpu && operation "$command" "$@" ;;
   python) record_gpu && python_package "$@" ;;
   all)
     record_gpu

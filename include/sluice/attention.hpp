@@ -50,7 +50,7 @@ struct AttentionProblem {
   bool lse = false;  // is written, too
   // The caller's promise that no kernel still running, or yet to run, when this one is launched writes lengths, the block table, or keys
   // and values of other tokens than each sequence's last query_len: in a model's layer they are as old as the step. They are read before
-  // the kernel before this one in the stream has finished (programmatic dependent launch), which hides launch, lengths and ramp, 2 to 4 us.
+  // the kernel before this one in the stream has finished (programmatic dependent launch), which hides launch, lengths and ramp, 1 to 4 us.
   // Kernels before it that start their own successors early count as running until they have ended.
   bool constant_cache = false;
 

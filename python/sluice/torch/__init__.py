@@ -207,7 +207,7 @@ def decode_attention(
     "heads-first"; of q's type, or e4m3 with k_scales and v_scales (key heads,) fp32. With block_table (batch, pages of a sequence) int32, k and v are
     pages, (pages, 16 | 64 | 128, key heads, D), and max_kv_len says how long a sequence may be. lengths: (batch,) int32, with the new tokens; all are
     full unless given. scale: 1/sqrt(D) unless given. return_lse: (o, lse), lse fp32 (batch, new tokens, heads). No gradients.
-    constant_cache promises that lengths, block_table, and keys and values of other than new tokens were written by nothing that may still run: 2 to 4 us."""
+    constant_cache promises that lengths, block_table, and keys and values of other than new tokens were written by nothing that may still run: 1 to 4 us."""
     o, lse = _call("decode_attention", q, k, v, lengths, block_table, k_scales, v_scales, max_kv_len=max_kv_len, kv_layout=kv_layout, scale=scale,
                                                soft_cap=soft_cap, window=window, causal=causal, constant_cache=constant_cache,
                                                return_lse=return_lse)  # fmt: skip
