@@ -6,7 +6,6 @@
 #include "kernel/gemm_params.cuh"
 #include "kernel/tickets.cuh"
 #include "kernel/work_ring.cuh"
-#include "scheduler/items.hpp"
 
 namespace sluice {
 
@@ -29,7 +28,7 @@ class Dispatcher {
 
   // By the whole warp. The first item with work, `item` or behind it, goes into the ring at once.
   SLUICE_DEVICE void put_first(int& item) const {
-    const int items = item_count(params_.scheduler);
+    const int items = params_.schedule.items.count();
     WorkTile tile;
     tile.peers = 0;
     SLUICE_NO_UNROLL
@@ -43,7 +42,7 @@ class Dispatcher {
   // One thread. `item`: that of put_first().
   SLUICE_DEVICE void run(int item) const {
     const bool early = known_early(params_);
-    const int items = item_count(params_.scheduler);
+    const int items = params_.schedule.items.count();
     typename Work::Position at;
     if (early)
       at.advance();
@@ -63,7 +62,7 @@ class Dispatcher {
   static constexpr bool kInCluster = cluster_size(config) > 1;
 
   SLUICE_DEVICE WorkTile tile_of(int item) const {
-    WorkTile tile = item_at(params_.scheduler, item);
+    WorkTile tile = params_.schedule.item_at(item);
     tile.row_end = params_.epilogue.m;
     return work_.of_this_cta(tile);
   }

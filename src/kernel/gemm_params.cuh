@@ -10,6 +10,7 @@
 #include "kernel/group_params.cuh"
 #include "kernel/scale_params.cuh"
 #include "kernel/w4_params.cuh"
+#include "scheduler/items.hpp"
 
 namespace sluice {
 
@@ -80,6 +81,7 @@ struct GemmParams {
   ReductionParams reduction;
   EpilogueParams epilogue;
   SchedulerParams scheduler;
+  Schedule<Reciprocal> schedule;  // the same, worked out; of groups of rows as if all were full
   GroupParams groups;
   bool early_successor;  // CTAs of the next kernel may move in where these move out
 };

@@ -74,17 +74,17 @@ class GroupedDispatcher {
     if constexpr (computes_groups_along_k(config))
       if (params_.groups.grouping == Grouping::along_k) return run_along_k();
     GroupWindow groups(params_.groups, config.tile_m * config.cluster_m);
-    const SchedulerParams schedule = with_cluster_rows(params_.scheduler, arch::uniform(groups.cluster_rows()));
-    const int items = item_count(schedule);
+    const SchedulerParams scheduler = with_cluster_rows(params_.scheduler, arch::uniform(groups.cluster_rows()));
+    const AnyItems<PlainDivisor> items(scheduler);
     typename WorkRing<config>::Position at;
     int item = Dispatcher<config>::unit();
     SLUICE_NO_UNROLL
     for (;; item += Dispatcher<config>::units()) {
-      if (schedule.claim == WorkClaim::ticket) item = next_ticket(items);
-      if (item >= items) break;
-      const TilePiece piece = piece_at(schedule, arch::uniform(item));
+      if (scheduler.claim == WorkClaim::ticket) item = next_ticket(items.count());
+      if (item >= items.count()) break;
+      const TilePiece piece = items.piece_at(arch::uniform(item));
       if (piece.peers == 0) continue;
-      const WorkTile tile = place_in_group(schedule, piece, groups.find(cluster_row_of(schedule, piece)));
+      const WorkTile tile = place_in_group(scheduler, piece, groups.find(cluster_row_of(scheduler, piece)));
       if (arch::lane() == 0)
         work_.put(work_.of_this_cta(tile), at);
       else
@@ -96,19 +96,18 @@ class GroupedDispatcher {
  private:
   // The tiles are a batch's; how much of K each has, its group says.
   SLUICE_DEVICE void run_along_k() const {
-    const SchedulerParams& schedule = params_.scheduler;
-    const int items = item_count(schedule);
+    const int items = params_.schedule.items.count();
     typename WorkRing<config>::Position at;
     int item = Dispatcher<config>::unit(), group = -1;
     GroupRange k;
     SLUICE_NO_UNROLL
     for (;; item += Dispatcher<config>::units()) {
-      if (schedule.claim == WorkClaim::ticket) item = next_ticket(items);
+      if (params_.scheduler.claim == WorkClaim::ticket) item = next_ticket(items);
       if (item >= items) break;
-      WorkTile tile = item_at(schedule, item);
+      WorkTile tile = params_.schedule.item_at(item);
       if (tile.group != group) k = range_of_group(params_.groups, group = tile.group);
       tile.row_end = params_.epilogue.m;
-      give_k(schedule, config.tile_k, k, tile);
+      give_k(params_.scheduler, config.tile_k, k, tile);
       if (arch::lane() == 0)
         work_.put(work_.of_this_cta(tile), at);
       else

@@ -202,6 +202,7 @@ Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* 
   if (Status s = check_pieces(plan); !s) return s.error();
   GemmParams params{};
   params.scheduler = plan.scheduler;
+  params.schedule = Schedule<Reciprocal>(plan.scheduler);
   params.early_successor = successor_may_move_in(plan);
   params.reduction.flags = static_cast<std::uint32_t*>(workspace);
   params.reduction.counter = params.reduction.flags + kCounterFlag;

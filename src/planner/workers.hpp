@@ -10,7 +10,7 @@
 
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 
 namespace sluice {
 

@@ -20,6 +20,7 @@
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
 #include "scheduler/group_table.hpp"
+#include "scheduler/single_items.hpp"
 
 namespace sluice {
 namespace {
@@ -314,7 +315,7 @@ class Items {
     const TilePiece piece = piece_at(schedule_, item);
     const GemmProblem& p = plan_.problem;
     WorkTile tile{.peers = 0};
-    if (piece.peers > 0) tile = groups_ ? groups_->place(schedule_, piece) : place(schedule_, piece);
+    if (piece.peers > 0) tile = groups_ ? groups_->place(schedule_, piece) : TileOrder<PlainDivisor>(schedule_).place(piece);
     if (!groups_) tile.row_end = static_cast<std::int32_t>(p.m);
     tile.end_k = static_cast<std::int32_t>(p.k);
     if (is_grouped_along_k(p)) give_k(schedule_, plan_.kernel.tile_k, range_of_group(p, sizes_, tile.group), tile);

@@ -8,7 +8,7 @@
 
 #include "core/groups.hpp"
 #include "core/host_device.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 
 namespace sluice {
 
@@ -47,7 +47,7 @@ SLUICE_HOST_DEVICE constexpr std::int32_t cluster_row_of(const SchedulerParams& 
 SLUICE_HOST_DEVICE constexpr WorkTile place_in_group(SchedulerParams p, TilePiece piece, const GroupTiles& group) {
   piece.index -= group.first_cluster_row * clusters_n(p);
   p.tiles_m = group.cluster_rows * p.cluster_m;
-  WorkTile tile = place(p, piece);
+  WorkTile tile = TileOrder<PlainDivisor>(p).place(piece);
   tile.group = group.group;
   tile.first_row = group.rows.first;
   tile.row_end = group.rows.first + group.rows.count;

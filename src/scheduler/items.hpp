@@ -2,7 +2,6 @@
 // (WorkClaim), and so the order must be safe for any taker: an item waits only for items of lower numbers.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 
 #include "sluice/schedule.hpp"
@@ -14,40 +13,37 @@
 
 namespace sluice {
 
-// The contract. Over all items below count() each (tile, k-tile) comes exactly once. kHasEmptyItems: some may be without work
-// (peers == 0) and are to be passed over.
-template <class L>
-concept ItemList = requires(const SchedulerParams& params, std::int32_t item) {
-  { L::kHasEmptyItems } -> std::convertible_to<bool>;
-  { L::count(params) } -> std::same_as<std::int32_t>;
-  { L::piece_at(params, item) } -> std::same_as<TilePiece>;
+// Whatever the kind, decided at run time. Whole tiles are split into one piece each.
+template <class Divisor>
+class AnyItems {
+ public:
+  AnyItems() = default;
+  SLUICE_HOST_DEVICE constexpr explicit AnyItems(const SchedulerParams& p)
+      : cuts_(p.kind == SchedulerKind::stream_k || p.kind == SchedulerKind::hybrid), split_k_(p) {
+    if (cuts_) stream_k_ = StreamKItems<Divisor>(p);
+    count_ = cuts_ ? stream_k_.count() : split_k_.count();
+  }
+  SLUICE_HOST_DEVICE constexpr std::int32_t count() const { return count_; }
+  SLUICE_HOST_DEVICE constexpr TilePiece piece_at(std::int32_t item) const {
+    return cuts_ ? stream_k_.piece_at(item) : split_k_.piece_at(item);
+  }
+
+ private:
+  bool cuts_ = false;
+  std::int32_t count_ = 0;
+  SplitKItems<Divisor> split_k_;
+  StreamKItems<Divisor> stream_k_;
 };
 
-struct WholeTileItems {
-  static constexpr bool kHasEmptyItems = false;
-  SLUICE_HOST_DEVICE static constexpr std::int32_t count(const SchedulerParams& p) { return cluster_tiles(p); }
-  SLUICE_HOST_DEVICE static constexpr TilePiece piece_at(const SchedulerParams& p, std::int32_t item) { return whole_tile(p, item); }
-};
+// A schedule as a kernel has it: what to do, and where.
+template <class Divisor>
+struct Schedule {
+  AnyItems<Divisor> items;
+  TileOrder<Divisor> order;
 
-// The list of p.kind.
-SLUICE_HOST_DEVICE constexpr std::int32_t item_count(const SchedulerParams& p) {
-  if (p.kind == SchedulerKind::split_k) return SplitKItems::count(p);
-  if (p.kind == SchedulerKind::stream_k || p.kind == SchedulerKind::hybrid) return StreamKItems::count(p);
-  return WholeTileItems::count(p);
-}
-SLUICE_HOST_DEVICE constexpr TilePiece piece_at(const SchedulerParams& p, std::int32_t item) {
-  if (p.kind == SchedulerKind::split_k) return SplitKItems::piece_at(p, item);
-  if (p.kind == SchedulerKind::stream_k || p.kind == SchedulerKind::hybrid) return StreamKItems::piece_at(p, item);
-  return WholeTileItems::piece_at(p, item);
-}
-SLUICE_HOST_DEVICE constexpr WorkTile item_at(const SchedulerParams& p, std::int32_t item) { return place(p, piece_at(p, item)); }
-
-// Whatever the kind, decided at run time.
-struct AnyItems {
-  static constexpr bool kHasEmptyItems = true;
-  SLUICE_HOST_DEVICE static constexpr std::int32_t count(const SchedulerParams& p) { return item_count(p); }
-  SLUICE_HOST_DEVICE static constexpr TilePiece piece_at(const SchedulerParams& p, std::int32_t item) { return sluice::piece_at(p, item); }
+  Schedule() = default;
+  SLUICE_HOST_DEVICE constexpr explicit Schedule(const SchedulerParams& p) : items(p), order(p) {}
+  SLUICE_HOST_DEVICE constexpr WorkTile item_at(std::int32_t item) const { return order.place(items.piece_at(item)); }
 };
-static_assert(ItemList<WholeTileItems> && ItemList<SplitKItems> && ItemList<StreamKItems> && ItemList<AnyItems>);
 
 }  // namespace sluice

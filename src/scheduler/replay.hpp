@@ -18,9 +18,9 @@ void replay_unit(const SchedulerParams& params, int workers_per_unit, std::int32
     while (work.next(tile, turn)) visit(std::as_const(tile), unit + turn * units);
   };
   if (workers_per_unit == 1)
-    walk(InterleavedWork<ItemScheduler<AnyItems>, 1>(params, unit, units));
+    walk(InterleavedWork<AnyScheduler, 1>(params, unit, units));
   else
-    walk(InterleavedWork<ItemScheduler<AnyItems>, 2>(params, unit, units));
+    walk(InterleavedWork<AnyScheduler, 2>(params, unit, units));
 }
 
 }  // namespace sluice

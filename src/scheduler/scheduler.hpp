@@ -10,6 +10,7 @@
 
 #include "core/host_device.hpp"
 #include "scheduler/items.hpp"
+#include "scheduler/plain_divisor.hpp"
 
 namespace sluice {
 
@@ -21,12 +22,20 @@ concept Scheduler = std::constructible_from<S, const SchedulerParams&, std::int3
   { std::as_const(s).done() } -> std::same_as<bool>;  // whether next() would say false
 };
 
+// The contract. Made of a schedule's parameters, with all that does not depend on the item worked out. Over all items below count() each
+// (tile, k-tile) comes exactly once. Some may be without work (peers == 0) and are to be passed over.
+template <class L>
+concept ItemList = std::constructible_from<L, const SchedulerParams&> && requires(const L& list, std::int32_t item) {
+  { list.count() } -> std::same_as<std::int32_t>;
+  { list.piece_at(item) } -> std::same_as<TilePiece>;
+};
+
 // WorkClaim::fixed: the items of a list, dealt round robin.
 template <ItemList Items>
 class ItemScheduler {
  public:
   SLUICE_HOST_DEVICE ItemScheduler(const SchedulerParams& params, std::int32_t unit, std::int32_t unit_count)
-      : params_(params), next_(unit), stride_(unit_count), end_(Items::count(params)) {
+      : items_(params), order_(params), next_(unit), stride_(unit_count), end_(items_.count()) {
     pass_over_empty_items();
   }
 
@@ -34,7 +43,7 @@ class ItemScheduler {
 
   SLUICE_HOST_DEVICE bool next(WorkTile& tile) {
     if (done()) return false;
-    tile = place(params_, Items::piece_at(params_, next_));
+    tile = order_.place(items_.piece_at(next_));
     next_ += stride_;
     pass_over_empty_items();
     return true;
@@ -43,19 +52,19 @@ class ItemScheduler {
  private:
   // At once, so that done() need not look ahead.
   SLUICE_HOST_DEVICE void pass_over_empty_items() {
-    if constexpr (Items::kHasEmptyItems)
-      while (!done() && Items::piece_at(params_, next_).peers == 0) next_ += stride_;
+    while (!done() && items_.piece_at(next_).peers == 0) next_ += stride_;
   }
 
-  const SchedulerParams& params_;
+  Items items_;
+  TileOrder<PlainDivisor> order_;
   std::int32_t next_;
   std::int32_t stride_;
   std::int32_t end_;
 };
 
-// Whole tiles. With as many units as tiles it is the classic launch of one tile per CTA.
-using DataParallelScheduler = ItemScheduler<WholeTileItems>;
-static_assert(Scheduler<DataParallelScheduler>);
+// Of any kind. Whole tiles with as many units as tiles are the classic launch of one tile per CTA.
+using AnyScheduler = ItemScheduler<AnyItems<PlainDivisor>>;
+static_assert(Scheduler<AnyScheduler>);
 
 // The workers of a unit take its work tiles in turn: one for the first, one for the second, ... The producer loads in this order, and
 // each consumer walks the same list and leaves out what is not its own.

@@ -11,28 +11,38 @@
 
 namespace sluice {
 
-struct SplitKItems {
-  static constexpr bool kHasEmptyItems = false;
+template <class Divisor>
+class SplitKItems {
+ public:
+  SplitKItems() = default;
+  SLUICE_HOST_DEVICE constexpr explicit SplitKItems(const SchedulerParams& p)
+      : tiles_(cluster_tiles(p)),
+        splits_(p.kind == SchedulerKind::split_k ? p.splits : 1),
+        together_(splits_ > 1 && p.reduction == Reduction::cluster),
+        k_tiles_(p.k_tiles),
+        length_(quotient(k_tiles_, splits_)),
+        by_row_(together_ ? splits_ : tiles_) {}
 
-  SLUICE_HOST_DEVICE static constexpr std::int32_t count(const SchedulerParams& p) { return cluster_tiles(p) * p.splits; }
+  SLUICE_HOST_DEVICE constexpr std::int32_t count() const { return tiles_ * splits_; }
 
-  // The last piece of a tile waits for the items `cluster_tiles` before it, twice as many before it, and so on; in a cluster all wait for
+  // The last piece of a tile waits for the items `tiles_` before it, twice as many before it, and so on; in a cluster all wait for
   // one another, and run at once.
-  SLUICE_HOST_DEVICE static constexpr TilePiece piece_at(const SchedulerParams& p, std::int32_t item) {
-    const std::int32_t tiles = cluster_tiles(p);
-    // Pieces that meet in a cluster are neighbours.
-    const bool together = p.reduction == Reduction::cluster;
-    const std::int32_t many = quotient(item, together ? p.splits : tiles);
-    const std::int32_t split = together ? item - many * p.splits : many;
-    const std::int32_t index = together ? many : item - many * tiles;
-    if (p.splits == 1) return whole_tile(p, index);
+  SLUICE_HOST_DEVICE constexpr TilePiece piece_at(std::int32_t item) const {
+    const std::int32_t row = by_row_.quotient(item), in_row = item - row * (together_ ? splits_ : tiles_);
+    const std::int32_t split = together_ ? in_row : row, index = together_ ? row : in_row;
+    if (splits_ == 1) return {.index = index, .k_end = k_tiles_};
     // As equal as can be: the first `longer` pieces have one k-tile more. A product of split and k_tiles might not fit in 32 bits.
-    const std::int32_t length = p.k_tiles / p.splits;
-    const std::int32_t longer = p.k_tiles - length * p.splits;
-    const std::int32_t k_begin = split * length + (split < longer ? split : longer);
-    const std::int32_t k_end = k_begin + length + (split < longer ? 1 : 0);
-    return {.index = index, .k_begin = k_begin, .k_end = k_end, .split_tile = index, .peer = split, .peers = p.splits};
+    const std::int32_t longer = k_tiles_ - length_ * splits_;
+    const std::int32_t k_begin = split * length_ + (split < longer ? split : longer);
+    const std::int32_t k_end = k_begin + length_ + (split < longer ? 1 : 0);
+    return {.index = index, .k_begin = k_begin, .k_end = k_end, .split_tile = index, .peer = split, .peers = splits_};
   }
+
+ private:
+  std::int32_t tiles_ = 0, splits_ = 1;
+  bool together_ = false;  // pieces that meet in a cluster are neighbours
+  std::int32_t k_tiles_ = 0, length_ = 0;
+  Divisor by_row_;
 };
 
 }  // namespace sluice

@@ -6,11 +6,9 @@
 #include "sluice/schedule.hpp"
 
 #include "core/host_device.hpp"
+#include "scheduler/divisor.hpp"
 
 namespace sluice {
-
-// a / b, b above 0: often a plain case, and a GPU divides in some 150 cycles. NOLINTNEXTLINE(clang-analyzer-core.DivideZero)
-SLUICE_HOST_DEVICE constexpr std::int32_t quotient(std::int32_t a, std::int32_t b) { return a < b ? 0 : b == 1 ? a : a / b; }
 
 SLUICE_HOST_DEVICE constexpr std::int32_t clusters_m(const SchedulerParams& p) { return quotient(p.tiles_m, p.cluster_m); }
 SLUICE_HOST_DEVICE constexpr std::int32_t clusters_n(const SchedulerParams& p) { return quotient(p.tiles_n, p.cluster_n); }
@@ -25,42 +23,52 @@ struct TilePiece {
   std::int32_t index = 0, k_begin = 0, k_end = 0;
   std::int32_t split_tile = -1, peer = 0, peers = 1;  // as in WorkTile
 };
-SLUICE_HOST_DEVICE constexpr TilePiece whole_tile(const SchedulerParams& p, std::int32_t index) {
-  return {.index = index, .k_end = p.k_tiles};
-}
-SLUICE_HOST_DEVICE constexpr TilePiece no_piece() { return {.peers = 0}; }
 
-// The whole output tile with number `index` in [0, cluster_tiles), in units of CTA tiles: its first tile along M and along N.
-// Groups follow one another. Inside a group, strips of `cohort` clusters are walked in the rasterization direction, every second
-// strip backwards, so that a strip begins beside the tiles just finished.
-SLUICE_HOST_DEVICE constexpr WorkTile tile_at(const SchedulerParams& p, std::int32_t index) {
-  const std::int32_t per_group = cluster_tiles_per_group(p);
-  const std::int32_t group = quotient(index, per_group);
-  const std::int32_t within = index - group * per_group;
+// Where tiles lie. What does not depend on the tile is worked out once: on a GPU the first tile is all that a launch waits for.
+template <class Divisor>
+class TileOrder {
+ public:
+  TileOrder() = default;
+  SLUICE_HOST_DEVICE constexpr explicit TileOrder(const SchedulerParams& p)
+      : along_m_(p.raster == Rasterization::along_m),
+        cluster_m_(p.cluster_m),
+        cluster_n_(p.cluster_n),
+        cohort_(p.cohort),
+        length_(along_m_ ? clusters_m(p) : clusters_n(p)),
+        across_(along_m_ ? clusters_n(p) : clusters_m(p)),
+        by_group_(length_ * across_),
+        by_strip_(p.cohort * length_),
+        by_width_(p.cohort),
+        by_last_width_(across_ - quotient(across_ - 1, p.cohort) * p.cohort) {}
 
-  const bool along_m = p.raster == Rasterization::along_m;
-  const std::int32_t length = along_m ? clusters_m(p) : clusters_n(p);  // of a strip
-  const std::int32_t across = along_m ? clusters_n(p) : clusters_m(p);
+  // The whole output tile with number `index` in [0, cluster_tiles), in units of CTA tiles: its first tile along M and along N.
+  // Groups follow one another. Inside a group, strips of `cohort` clusters are walked in the rasterization direction, every second
+  // strip backwards, so that a strip begins beside the tiles just finished. The last strip may be narrower.
+  SLUICE_HOST_DEVICE constexpr WorkTile tile_at(std::int32_t index) const {
+    WorkTile tile;
+    tile.group = by_group_.quotient(index);
+    const std::int32_t within = index - tile.group * length_ * across_;
+    const std::int32_t strip = by_strip_.quotient(within), first = strip * cohort_;
+    const std::int32_t in_strip = within - first * length_;
+    const bool narrower = across_ - first < cohort_;
+    const std::int32_t step = narrower ? by_last_width_.quotient(in_strip) : by_width_.quotient(in_strip);
+    const std::int32_t along = strip % 2 == 0 ? step : length_ - 1 - step;
+    const std::int32_t side = first + (in_strip - step * (narrower ? across_ - first : cohort_));
+    tile.tile_m = (along_m_ ? along : side) * cluster_m_;
+    tile.tile_n = (along_m_ ? side : along) * cluster_n_;
+    return tile;
+  }
 
-  const std::int32_t strip = quotient(within, p.cohort * length);
-  const std::int32_t first = strip * p.cohort;
-  const std::int32_t width = across - first < p.cohort ? across - first : p.cohort;  // the last strip may be narrower
-  const std::int32_t in_strip = within - first * length;
-  const std::int32_t step = quotient(in_strip, width);
-  const std::int32_t along = strip % 2 == 0 ? step : length - 1 - step;
-  const std::int32_t side = first + (in_strip - step * width);
+  SLUICE_HOST_DEVICE constexpr WorkTile place(const TilePiece& piece) const {
+    const WorkTile at = tile_at(piece.index);
+    return {at.tile_m, at.tile_n, at.group, piece.k_begin, piece.k_end, piece.split_tile, piece.peer, piece.peers};
+  }
 
-  WorkTile tile;
-  tile.tile_m = (along_m ? along : side) * p.cluster_m;
-  tile.tile_n = (along_m ? side : along) * p.cluster_n;
-  tile.group = group;
-  tile.k_end = p.k_tiles;
-  return tile;
-}
-
-SLUICE_HOST_DEVICE constexpr WorkTile place(const SchedulerParams& p, const TilePiece& piece) {
-  const WorkTile at = tile_at(p, piece.index);
-  return {at.tile_m, at.tile_n, at.group, piece.k_begin, piece.k_end, piece.split_tile, piece.peer, piece.peers};
-}
+ private:
+  bool along_m_ = false;
+  std::int32_t cluster_m_ = 1, cluster_n_ = 1, cohort_ = 1;
+  std::int32_t length_ = 0, across_ = 0;  // of a strip, and of all of them: clusters
+  Divisor by_group_, by_strip_, by_width_, by_last_width_;
+};
 
 }  // namespace sluice

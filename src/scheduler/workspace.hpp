@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/kernel_layout.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 
 namespace sluice {
 

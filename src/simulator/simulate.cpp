@@ -8,7 +8,7 @@
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 #include "simulator/coverage.hpp"
 #include "simulator/timeline.hpp"
 

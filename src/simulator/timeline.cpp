@@ -41,18 +41,18 @@ class Dealt final : public Source {
   bool next(WorkTile& tile) override { return work_.next(tile); }
 
  private:
-  ItemScheduler<AnyItems> work_;
+  AnyScheduler work_;
 };
 
 // All units draw from one list: one worker in the place of all.
 class Drawn final : public Source {
  public:
-  explicit Drawn(ItemScheduler<AnyItems>& tickets) : tickets_(tickets) {}
+  explicit Drawn(AnyScheduler& tickets) : tickets_(tickets) {}
   bool exhausted() override { return tickets_.done(); }
   bool next(WorkTile& tile) override { return tickets_.next(tile); }
 
  private:
-  ItemScheduler<AnyItems>& tickets_;
+  AnyScheduler& tickets_;
 };
 
 // A CTA or cluster. Its workers take its pieces in turn, and each must be done with one before it takes another.
@@ -191,7 +191,7 @@ class Timeline {
   Simulation& result_;
   std::int32_t units_;
   std::int32_t launched_ = 0;
-  ItemScheduler<AnyItems> tickets_;
+  AnyScheduler tickets_;
   std::vector<Place> places_;
   std::vector<Owner> owners_;  // of the pieces
   std::map<std::int32_t, Meeting> meetings_;

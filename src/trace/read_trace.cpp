@@ -12,7 +12,7 @@
 #include "core/describe_scheduler.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/trace_layout.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 
 namespace sluice {
 namespace {

@@ -12,6 +12,7 @@
 #include "random_plans.hpp"
 #include "scheduler/replay.hpp"
 #include "scheduler/scheduler.hpp"
+#include "scheduler/single_items.hpp"
 #include "simulator/coverage.hpp"
 
 namespace sluice {
@@ -19,7 +20,7 @@ namespace {
 
 std::vector<WorkTile> tiles_of(const SchedulerParams& params, std::int32_t worker, std::int32_t workers) {
   std::vector<WorkTile> tiles;
-  DataParallelScheduler scheduler(params, worker, workers);
+  AnyScheduler scheduler(params, worker, workers);
   for (WorkTile tile; scheduler.next(tile);) tiles.push_back(tile);
   return tiles;
 }
@@ -71,7 +72,7 @@ RC_GTEST_PROP(Schedule, WorkersOfACtaTakeTurnsAndEachItsOwnTiles, (const Schedul
   std::size_t all = 0;
   for (std::int32_t unit = 0; unit < units; ++unit) {
     std::vector<WorkTile> of_worker[2], in_order;
-    InterleavedWork<DataParallelScheduler, 2> work(params, unit, units);
+    InterleavedWork<AnyScheduler, 2> work(params, unit, units);
     WorkTile tile;
     for (int worker = 0, expected = 0; work.next(tile, worker); expected = 1 - worker) {
       RC_ASSERT(worker == expected);  // round robin deals alternately until the very end

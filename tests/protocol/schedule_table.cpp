@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/check_scheduler.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {

@@ -10,7 +10,7 @@
 #include "core/check_plan.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/tile_parts.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {

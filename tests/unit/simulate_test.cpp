@@ -10,7 +10,7 @@
 
 #include "sluice/sluice.hpp"
 
-#include "scheduler/tile_order.hpp"
+#include "scheduler/single_items.hpp"
 #include "simulator/coverage.hpp"
 #include "simulator/lanes.hpp"
 

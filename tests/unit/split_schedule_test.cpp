@@ -11,7 +11,7 @@
 
 #include "core/check_plan.hpp"
 #include "gemm_data.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 #include "scheduler/workspace.hpp"
 #include "simulator/lanes.hpp"
 
