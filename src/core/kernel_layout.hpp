@@ -63,15 +63,6 @@ constexpr int blocks_per_warpgroup(const KernelConfig& c) {
 }
 constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per_warpgroup(c) * tile_q(c) / 2; }
 
-// Whether the kernel can compute tiles in pieces: bringing them together takes registers that the largest accumulators do not leave.
-// (FP8: nor do short sums beside them.)
-constexpr bool joins_pieces(const KernelConfig& c) {
-  return !streams(c) && consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
-}
-
-// Whether the kernel can find out the tiles of groups (Grouping): producers beside three consumer warpgroups have too few registers for it.
-constexpr bool computes_groups(const KernelConfig& c) { return !streams(c) && consumer_warpgroups(c) <= 2; }
-
 constexpr int largest_power_of_two_divisor(int value, int limit) {
   int width = limit;
   while (value % width != 0) width /= 2;
@@ -84,6 +75,7 @@ struct StoreChunks {
   int count = 0;
   int rest = 0;
   int rest_box = 0;
+  constexpr int all() const { return count + (rest > 0 ? 1 : 0); }
 };
 constexpr StoreChunks store_chunks(const KernelConfig& c, int output_bytes) {
   const int widest = kSwizzleBytes / output_bytes;
@@ -138,8 +130,7 @@ struct SharedMemoryLayout {
 constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   constexpr int kEnoughStages = 4, kMostStagingBuffers = 4, kFewestToOverlap = 2;
   if (streams(c)) return {.total_bytes = kStreamingSharedBytes};
-  const StoreChunks per_block = store_chunks(c, 2);
-  const int chunks = blocks_per_warpgroup(c) * (per_block.count + (per_block.rest > 0 ? 1 : 0));
+  const int chunks = blocks_per_warpgroup(c) * store_chunks(c, 2).all();
   const int wanted = chunks < kFewestToOverlap ? kFewestToOverlap : chunks < kMostStagingBuffers ? chunks : kMostStagingBuffers;
   SharedMemoryLayout best;
   for (int buffers = wanted; buffers >= 1 && best.stages < kEnoughStages; buffers /= 2) {

@@ -7,6 +7,7 @@
 #include "core/groups.hpp"
 #include "core/kernel_instances.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/tile_parts.hpp"
 
 namespace sluice {
 

@@ -20,6 +20,11 @@ struct TilePart {
 constexpr int packets_per_warpgroup(const KernelConfig& c) { return accumulators_per_thread(c) / 4; }
 inline constexpr int kPacketBytes = kWarpgroupThreads * 16;
 
+// Whether the kernel can compute tiles in pieces: bringing them together takes registers that the largest accumulators do not leave.
+// (FP8: nor do short sums beside them.)
+constexpr bool joins_pieces(const KernelConfig& c) {
+  return !streams(c) && consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
+}
 // Whether pieces can meet in a cluster of CTAs without one of the kernel's own (Reduction::cluster). In the layouts of inference alone, for
 // the sake of the time it takes to compile.
 constexpr bool joins_in_cluster(const KernelConfig& c) {

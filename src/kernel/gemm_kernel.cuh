@@ -48,8 +48,12 @@ class GemmKernel {
   SLUICE_DEVICE void run() {
     const int warpgroup = arch::warpgroup_in_cta(), warp = arch::warp_in_cta();
     int item = Dispatcher<config>::unit();
+    if (warp < kDispatcherWarp && arch::elect_one()) make_ready(warp);
+    if constexpr (kInCluster) {  // what make_ready() wrote, its own fence has made visible
+      arch::sync_warp();
+      arch::cluster_arrive_relaxed();
+    }
     if (warp < kDispatcherWarp) {
-      if (arch::elect_one()) make_ready(warp);
       if constexpr (promotes(config))
         if (warp == kScaleWarp) ScaleProducer<config>(params_.mainloop, ring_).fill_with_ones();
     } else if (warp == kDispatcherWarp && known_early()) {
@@ -101,8 +105,7 @@ class GemmKernel {
 
   SLUICE_DEVICE void sync_barriers_ready() const {
     arch::sync_cta();
-    if constexpr (kInCluster) {  // what init() wrote, its own fence has made visible
-      arch::cluster_arrive_relaxed();
+    if constexpr (kInCluster) {
       arch::cluster_wait();
     } else if (Pieces::meet_in_cluster(params_)) {
       arch::cluster_arrive_relaxed();  // ClusterSums waits, when its turn comes
@@ -205,7 +208,6 @@ class GemmKernel {
   Tickets<config> tickets_;
 };
 
-// The whole body of the kernel of one configuration.
 template <KernelConfig config, class Trace = NoTrace>
 SLUICE_DEVICE void run_gemm_kernel(const GemmParams& params) {
   GemmKernel<config, Trace> kernel(params, arch::dynamic_shared_memory());

@@ -49,6 +49,8 @@ MERGE = "kernel/attention/row_merge.cuh"
 WORK_LIST = "kernel/attention/work_list.cuh"
 OPERAND = "kernel/mainloop/operand_tile.cuh"
 STORE = "kernel/epilogue/store_tile.cuh"
+FP32_BOXES = "kernel/epilogue/fp32_boxes.cuh"
+ELEMENTS = "kernel/epilogue/elements.cuh"
 WORK = "kernel/work_ring.cuh"
 TICKETS = "kernel/tickets.cuh"
 PARTIAL_SUMS = "kernel/reduction/partial_sums.cuh"
@@ -81,7 +83,7 @@ BUGS = [
     Bug("words_of_scales_never_fetched", "fp8", SCALES, [("        q.copy(ring_.scales_q(at, block), block < blocks_left, full);\n", "")],
         rf"consumer [01] .*{at(PROMOTION)} reads shared memory that nobody has written"),
     Bug("runs_of_scales_not_expected", "fp8", SCALES, [("(p.run_bytes() + q.run_bytes()) * blocks", "q.run_bytes() * blocks")],
-        rf"ends a phase of full\[\d+\] while|more bytes (than were expected|have come)"),
+        rf"ends a phase of full\[\d+\] while|more bytes (than were expected|have come)|bytes more than were expected"),
     Bug("scales_of_the_next_stage", "fp8", PROMOTION, 
         [("ring_.scales_p(at, block) + words((first_block_", "ring_.scales_p(at, block) + scale_bytes(config) + words((first_block_")],
         rf"consumer [01] .*{at(PROMOTION)} reads (what another thread is writing: no synchronisation lies between|what a copy is still filling|shared memory that nobody has written)"),
@@ -181,19 +183,21 @@ BUGS = [
     Bug("no_proxy_fence_before_the_store", "plain", STORE, [("      arch::fence_shared_for_async();\n", "")],
         rf"consumer 0 warp 4 .*{at(STORE)} starts a copy that reads through the asynchronous proxy what ordinary stores have written"),
     Bug("staging_buffer_used_again_before_it_was_read", "plain", STORE,
-        [("      if (is_storing_thread()) arch::bulk_wait_read<kBuffers - 1>();", "      ")],
+        [("      if (is_storing_thread()) taken == 0 ? arch::bulk_wait_read<0>() : arch::bulk_wait_read<kBuffers - 1>();\n", "")],
         rf"consumer 0 .*{at(STORE)} overwrites what another is still reading.*copy started by .*consumer 0 warp 4 at .*{at(STORE)}"),
-    Bug("staging_buffer_awaited_one_group_too_late", "plain", STORE, [("bulk_wait_read<kBuffers - 1>", "bulk_wait_read<kBuffers>")],
+    Bug("staging_buffers_of_the_tile_before_awaited_too_late", "plain", STORE, [("taken == 0 ? arch::bulk_wait_read<0>()", "taken == 0 ? arch::bulk_wait_read<1>()")],
         rf"consumer 0 .*{at(STORE)} overwrites what another is still reading.*copy started by .*consumer 0 warp 4 at .*{at(STORE)}"),
+    Bug("staging_buffer_awaited_one_group_too_late", "two_consumers", STORE, [("bulk_wait_read<kBuffers - 1>", "bulk_wait_read<kBuffers>")],
+        rf"consumer [01] .*{at(FP32_BOXES)} overwrites what another is still reading.*copy started by .*consumer [01] warp [48] at .*{at(STORE)}"),
     Bug("others_not_told_that_the_buffer_is_free", "plain", STORE,
-        [("// the buffer's last box has left\n      sync_warpgroup();\n", "\n")],
+        [("arch::bulk_wait_read<kBuffers - 1>();\n      sync_warpgroup();\n", "arch::bulk_wait_read<kBuffers - 1>();\n")],
         rf"consumer 0 .*{at(STORE)} overwrites what another is still reading.*copy started by .*consumer 0 warp 4 at .*{at(STORE)}"),
     Bug("ends_while_the_copy_engine_reads", "plain", STORE, [("    if (is_storing_thread()) arch::bulk_wait_read<0>();\n", "")],
         r"consumer 0 warp 4 ends without having waited until the copy engine has read its shared memory|is still under way when CTA 0"),
     Bug("no_sync_before_the_store", "plain", STORE,
         [("      arch::fence_shared_for_async();\n      sync_warpgroup();\n", "      arch::fence_shared_for_async();\n")],
         rf"consumer 0 warp 4 .*{at(STORE)} starts a copy that reads (what another thread is writing: no synchronisation|shared memory that nobody)"),
-    Bug("wrong_swizzle", "plain", STORE, [("(packet ^ (row / kRowsPerLine % kPackets)) * 16", "packet * 16")],
+    Bug("wrong_swizzle", "plain", ELEMENTS, [("(packet ^ (row / kRowsPerLine % kPackets)) * 16", "packet * 16")],
         r"wrong result: .*outside the bound"),
     Bug("one_k_tile_too_few_loaded", "plain", TMA, [("k_tile < tile.k_end;", "k_tile < tile.k_end - 1;")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]* full\[\d+\], in its phase \d+ with 0 of 2 arrivals",
@@ -215,8 +219,8 @@ BUGS = [
         rf"{at(PIPELINE)} reaches into the shared memory of CTA [01]( of cluster \d, which ends without knowing that this is over|, which has ended)|"
         r"is still under way when CTA [01]"),
     Bug("starts_without_the_cluster", "cluster", KERNEL,
-        [("  // what init() wrote, its own fence has made visible\n      arch::cluster_arrive_relaxed();\n      arch::cluster_wait();\n",
-          "\n      arch::sync_cta();\n")],
+        [("  // what make_ready() wrote, its own fence has made visible\n      arch::sync_warp();\n      arch::cluster_arrive_relaxed();\n", "\n"),
+         ("    if constexpr (kInCluster) {\n      arch::cluster_wait();\n", "    if constexpr (kInCluster) {\n")],
         rf"uses (full|empty|barrier \d+)\S* without knowing that it is initialised: no barrier of the CTA or cluster lies between|"
         r"uses a barrier that was never initialised"),
     Bug("barriers_not_fenced", "cluster", KERNEL, [("    arch::fence_barrier_init();\n", "")],
@@ -237,7 +241,7 @@ BUGS = [
         [("named_barrier_sync(barrier_id_, kWarpgroupThreads)", "named_barrier_sync(barrier_id_, 2 * kWarpgroupThreads)")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(STORE)} waits for named barrier 1 \(128 of 256 threads are there\)")),
     Bug("named_barrier_shared_by_both_consumers", "two_consumers", STORE, [("barrier_id_(kFirstBarrier + warpgroup)", "barrier_id_(kFirstBarrier)")],
-        rf"consumer [01] warp \d+ .*{at(STORE)} (overwrites what another is still reading|starts a copy that reads)"),
+        rf"consumer [01] warp \d+ .*({at(FP32_BOXES)} overwrites what another is still reading|{at(STORE)} starts a copy that reads)"),
     Bug("turn_not_given", "pingpong", KERNEL, [("        if (kPingpong) give_turn(1 - warpgroup);", "        ")],
         deadlock(rf"consumer 0 warp 4 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256|consumer 1",
                  rf"consumer 1 warp 8 at [^\n]*{at(KERNEL)} waits for named barrier \d \(128 of 256 threads are there\)")),
@@ -246,11 +250,11 @@ BUGS = [
         rf"producer warp [01] .*{at(TMA)} reads [AB] before the kernel before it has finished \(wait_for_predecessor\)"),
     Bug("wrong_stride_in_a_descriptor", "plain", OPERAND, [("(tile, kBlockBytes, kEightRowsBytes)", "(tile, kBlockBytes, 2 * kEightRowsBytes)")],
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads|wrong result: "),
-    Bug("stores_rows_that_are_not_there", "elementwise", STORE, [("at.m + row >= at.row_end || ", "")],
+    Bug("stores_rows_that_are_not_there", "elementwise", FP32_BOXES, [("at.m + row >= at.row_end || ", "")],
         r"consumer 0 .*kernel/epilogue/(finish_)?elements\.cuh:\d+ (writes \d+ bytes of global memory outside every operand|writes into \w+, which is an input)"),
     Bug("staging_read_before_all_have_written", "elementwise", STORE,
         [("      arch::fence_shared_for_async();\n      sync_warpgroup();\n", "      arch::fence_shared_for_async();\n")],
-        rf"consumer 0 .*{at(STORE)} reads (what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
+        rf"consumer 0 .*{at(FP32_BOXES)} reads (what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
     Bug("piece_counted_without_release", "pieces", PARTIAL_SUMS, [("atomic_add_acq_rel(flag(tile), 1)", "atomic_add_relaxed(flag(tile), 1)")],
         rf"consumer 0 .*{at(PARTIAL_SUMS)} reads what "),
     Bug("piece_counted_before_all_have_written", "pieces", PARTIAL_SUMS,

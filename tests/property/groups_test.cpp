@@ -13,9 +13,12 @@
 #include <rapidcheck/gtest.h>
 
 #include "core/check_scheduler.hpp"
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/tile_parts.hpp"
 #include "random_plans.hpp"
 #include "scheduler/group_table.hpp"
+#include "scheduler/single_items.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {

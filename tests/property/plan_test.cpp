@@ -12,8 +12,9 @@
 #include "core/check_scheduler.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
+#include "core/tile_parts.hpp"
 #include "random_plans.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {

@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "core/kernel_layout.hpp"
+#include "core/tile_parts.hpp"
 #include "random_plans.hpp"
 #include "refused.hpp"
-#include "scheduler/items.hpp"
+#include "scheduler/single_items.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {

@@ -64,7 +64,10 @@ template <int registers>
 SLUICE_DEVICE void raise_register_limit(Location at = Location::current()) {
   emulated::set_register_limit(registers, at);
 }
-SLUICE_DEVICE float opaque(float value) { return value; }
+template <class Word>
+SLUICE_DEVICE Word opaque(Word value) {
+  return value;
+}
 SLUICE_DEVICE void compute_first(float&, int&) {}
 using emulated::note_barrier;
 using emulated::note_role;

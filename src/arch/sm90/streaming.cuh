@@ -28,13 +28,6 @@ SLUICE_DEVICE void load_streaming(const void* source, std::uint32_t (&words)[4])
                : "memory");
 }
 
-// The same word, but the compiler does not know: what is worked out from it before and behind this is worked out twice, and needs no
-// register between.
-SLUICE_DEVICE std::uint32_t opaque(std::uint32_t word) {
-  asm volatile("" : "+r"(word));
-  return word;
-}
-
 // The same bits.
 SLUICE_DEVICE std::uint32_t as_bits(float x) { return __float_as_uint(x); }
 

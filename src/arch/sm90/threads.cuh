@@ -1,6 +1,8 @@
 // Who am I, and barriers among the threads of a CTA or a cluster.
 #pragma once
 
+#include <type_traits>
+
 #include "arch/sm90/device.cuh"
 
 namespace sluice::arch {
@@ -54,9 +56,13 @@ SLUICE_DEVICE void raise_register_limit() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 }
 
-// The same value, but the compiler does not know: what depends on it stays where it is written.
-SLUICE_DEVICE float opaque(float value) {
-  asm volatile("" : "+f"(value));
+// The same value, but the compiler does not know: what depends on it is worked out where it is written, and needs no register before.
+template <class Word>
+SLUICE_DEVICE Word opaque(Word value) {
+  if constexpr (std::is_same_v<Word, float>)
+    asm volatile("" : "+f"(value));
+  else
+    asm volatile("" : "+r"(value));
   return value;
 }
 

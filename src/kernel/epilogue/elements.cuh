@@ -1,4 +1,4 @@
-// Results as they lie in memory.
+// Results as they lie in memory, and in staging buffers.
 #pragma once
 
 #include <cstdint>
@@ -31,5 +31,22 @@ struct Element {
     return kIsBf16 ? arch::pack_bf16(low, high) : arch::pack_fp16(low, high);
   }
 };
+
+// Where a box of D begins.
+struct BoxCorner {
+  int m;
+  int n;
+  int batch;
+  int row_end;  // of its group
+};
+
+// Byte offset of a 16-byte packet in a box whose rows are `row_bytes` long, swizzled as a tensor map of that inner extent swizzles:
+// the 128-byte line's number, taken modulo the packets of a row, turns the packet's. (Rows of one packet lie as they are.)
+template <int row_bytes>
+SLUICE_DEVICE std::uint32_t packet_offset(int row, int packet) {
+  constexpr int kRowsPerLine = kSwizzleBytes / row_bytes;
+  constexpr int kPackets = row_bytes / 16;
+  return static_cast<std::uint32_t>(row * row_bytes + (packet ^ (row / kRowsPerLine % kPackets)) * 16);
+}
 
 }  // namespace sluice
