@@ -14,6 +14,7 @@ struct W4Params {
   // Of streaming kernels: core/streaming_layout.hpp.
   std::int32_t log2_team_warps;
   std::int32_t log2_slabs_of_arrival;
+  bool far_ahead;
 };
 
 }  // namespace sluice

@@ -1,8 +1,8 @@
 // D = A B with weights of 4 bits and few rows of A, at the speed at which memory hands out the weights. No warp waits for another to load:
-// each asks for its own part of K of a strip of 16 columns, 1 KB at a time and kAhead of them ahead, straight into its registers, where it
-// turns the codes into numbers and multiplies them (mma.sync) by the rows of A, which wait in shared memory. Nothing stands between the
-// first instruction and the first request, no piece of a tile meets another outside of its CTA, and there is little code to fetch: that is
-// what few rows wait for elsewhere (docs/w4.md).
+// each asks for its own part of K of a strip of 16 columns, 1 KB at a time and three or four of them ahead, straight into its registers,
+// where it turns the codes into numbers and multiplies them (mma.sync) by the rows of A, which wait in shared memory. Nothing stands
+// between the first instruction and the first request, no piece of a tile meets another outside of its CTA, and there is little code to
+// fetch: that is what few rows wait for elsewhere (docs/w4.md).
 //
 // The warps of a team share out K of a strip, slab by slab in turn; the strips of a CTA go to its teams in turn. What they have added up
 // they leave in shared memory, and one of them, another for each strip, brings it together, in the order of the warps, and stores.
@@ -20,7 +20,7 @@
 
 namespace sluice {
 
-template <KernelConfig config, bool zero_points>
+template <KernelConfig config, bool zero_points, int slabs_ahead>
 class StreamingKernel {
  public:
   SLUICE_DEVICE StreamingKernel(const GemmParams& params, std::byte* shared)
@@ -43,7 +43,7 @@ class StreamingKernel {
   }
 
   SLUICE_DEVICE void run() {
-    Part parts[kAhead];
+    Part parts[slabs_ahead];
     const bool constant = params_.mainloop.p.constant;
     aim();
     if (constant) ask_for_all(parts);
@@ -57,12 +57,14 @@ class StreamingKernel {
     if (first_strip_ >= params_.scheduler.tiles_n) return;
     begin_strip();
     if (left_ <= 0 && !next_strip()) return;
-    while (take(parts[0]) && take(parts[1]) && take(parts[2])) {}
+    for (bool more = true; more;) {
+      SLUICE_UNROLL
+      for (Part& part : parts) more = more && take(part);
+    }
   }
 
  private:
   static constexpr DataType kType = config.type_a;
-  static constexpr int kAhead = 3;     // parts on their way: 48 KB of an SM, which memory takes under a microsecond for
   static constexpr int kColumns = 16;  // of a strip: rows of mma's first operand
   static constexpr int kStripsOfBlock = kW4BlockColumns / kColumns;
   static constexpr int kStripChunkBytes = kW4ChunkBytes / kStripsOfBlock;
@@ -107,7 +109,7 @@ class StreamingKernel {
     scales_ += slab_step_;
     ahead_left_ -= team_warps_;
   }
-  SLUICE_DEVICE void ask_for_all(Part (&parts)[kAhead]) {
+  SLUICE_DEVICE void ask_for_all(Part (&parts)[slabs_ahead]) {
     SLUICE_UNROLL
     for (Part& part : parts) ask_for(part);
   }
@@ -250,13 +252,21 @@ class StreamingKernel {
   float sums_[4] = {0, 0, 0, 0};
 };
 
-template <KernelConfig config>
-SLUICE_DEVICE void run_streaming_kernel(const GemmParams& params) {
+template <KernelConfig config, int slabs_ahead>
+SLUICE_DEVICE void run_streaming_kernel_ahead(const GemmParams& params) {
   std::byte* const shared = arch::dynamic_shared_memory();
   if (params.mainloop.w4.zero_offset > 0)
-    StreamingKernel<config, true>(params, shared).run();
+    StreamingKernel<config, true, slabs_ahead>(params, shared).run();
   else
-    StreamingKernel<config, false>(params, shared).run();
+    StreamingKernel<config, false, slabs_ahead>(params, shared).run();
+}
+
+template <KernelConfig config>
+SLUICE_DEVICE void run_streaming_kernel(const GemmParams& params) {
+  if (params.mainloop.w4.far_ahead)
+    run_streaming_kernel_ahead<config, kSlabsFarAhead>(params);
+  else
+    run_streaming_kernel_ahead<config, kSlabsAhead>(params);
 }
 
 }  // namespace sluice
