@@ -60,7 +60,7 @@ Settings& settings() {
   return all;
 }
 
-GemmHarness::GemmHarness() : check_(stream_), workspace_(settings().small ? kBufferBytes / 16 : kBufferBytes) {
+GemmHarness::GemmHarness() : check_(stream_), workspace_(settings().small ? kBufferBytes / 12 : kBufferBytes) {
   if (const Status s = prepare_workspace(workspace_.data(), workspace_.size_bytes(), stream_); !s)
     throw bench::DeviceFailure(s.error().message);
   if (settings().small) return;
