@@ -117,16 +117,28 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
 
 // Streaming kernels: each warp goes through its slabs one after the other, every part at the rate of 16 warps of an SM in turn; several
 // rows of A are read from more banks than one; and all rows come to each SM before the last slab can be multiplied (one H200, 22 November
-// 2026, `sluice bench --planner` over w4a16 with M = 1 to 8).
-constexpr double kStreamingClkPerPart = 45, kStreamingClkOfRows = 8, kStreamingClkPerStrip = 350, kStreamingRowBytesPerClk = 128;
+// 2026, `sluice bench --planner` over w4a16 with M = 1 to 8; rows again on 23 November, with four slabs ahead).
+constexpr double kStreamingClkPerPart = 45, kStreamingClkOfRows = 3, kStreamingClkPerStrip = 350, kStreamingRowBytesPerClk = 128;
 
 double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double ctas) {
   const auto strips = static_cast<std::int64_t>(std::ceil(s.tiles_n / ctas));
   const int log2 = log2_streaming_team(strips), teams = kStreamingWarps >> log2, team = 1 << log2;
   const double rounds = std::ceil(static_cast<double>(strips) / teams), slabs = std::ceil(static_cast<double>(s.k_tiles) / team);
   const double row_bytes = static_cast<double>(p.m) * s.k_tiles * kernel.tile_k * size_bytes(p.type_a);
-  const double clk_of_part = kStreamingClkPerPart + (p.m > 4 ? 2 : p.m > 1 ? 1 : 0) * kStreamingClkOfRows;
+  const double clk_of_part = kStreamingClkPerPart + (p.m > 1 ? kStreamingClkOfRows : 0);
   return rounds * (slabs * kStreamingWarps * clk_of_part + kStreamingClkPerStrip) + row_bytes / kStreamingRowBytesPerClk;
+}
+
+// Requests of a GPC's SMs for the same lines count as one, if they meet on their way to L2. CTAs that begin together ask for what they
+// share at about the same time, and stay in step for two rounds. What clusters share they fetch once anyway; pieces begin when there is
+// room. (One H200, 23 November 2026: 30 products in turn with cuBLASLt, cooperative kernels with tiles of 128 rows and more;
+// docs/performance_log.md.)
+double share_of_requests(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double rounds) {
+  constexpr double kLeft = 0.72, kRoundsInStep = 2;
+  constexpr int kFewestRows = 128;
+  const bool together = s.splits == 1 && s.stream_k_tiles == 0 && rounds <= kRoundsInStep && kernel.tile_m >= kFewestRows;
+  const bool fitted = size_bytes(p.type_a) == 2 && !dequantises(kernel);
+  return cluster_size(kernel) == 1 && kernel.schedule == KernelSchedule::cooperative && together && fitted ? kLeft : 1;
 }
 
 }  // namespace
@@ -171,7 +183,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
                                                (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share * ab +
                                                 std::min<double>(kernel.tile_n * kernel.cluster_n, n) *
                                                     (p.n > 0 && p.k > 0 ? bytes_b / (n * static_cast<double>(p.k)) : ab));
-  t.l2_us = factor * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
+  t.l2_us = factor * share_of_requests(p, kernel, s, rounds) * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
 
   const double crowded = std::max(0.0, t.l2_us / std::max(t.matrix_us, 1e-9) - c.traffic_free_share);
   t.matrix_us *= 1 + c.traffic_throttle_factor * (1 - std::exp(-sm_us / c.traffic_throttle_us)) * std::min(1.0, crowded);
