@@ -11,6 +11,7 @@
 
 #include "sluice/w4.hpp"
 
+#include "core/streaming_layout.hpp"
 #include "refused.hpp"
 #include "w4_data.hpp"
 
@@ -360,6 +361,18 @@ TEST(PermuteColumns, RefusalsSayWhatIsWrong) {
                  {"to lies 1"});
   order[3] = 40;
   expect_refused(permuting({.m = 2, .k = 32}, from.data(), order.data(), to.data()), invalid_argument, {"order[3] = 40"});
+}
+
+TEST(Streaming, WarpsWithManySlabsAskFurtherAhead) {
+  const auto far = [](std::int64_t n, std::int64_t k) { return asks_far_ahead((n / 16 + 131) / 132, k / 128); };  // an H200's 132 CTAs
+  EXPECT_FALSE(far(4096, 4096));
+  EXPECT_FALSE(far(4096, 14336));
+  EXPECT_FALSE(far(8192, 8192));
+  EXPECT_TRUE(far(10240, 8192));
+  EXPECT_TRUE(far(28672, 4096));
+  EXPECT_TRUE(far(8192, 28672));
+  EXPECT_TRUE(far(57344, 8192));
+  EXPECT_FALSE(asks_far_ahead(0, 0));
 }
 
 }  // namespace
