@@ -18,8 +18,8 @@ RC_GTEST_PROP(Divisor, ReciprocalDividesAllNumbers, ()) {
   const auto divisor =
       *rc::gen::oneOf(rc::gen::inRange(1, 300), rc::gen::inRange(1, kMost),
                       rc::gen::map(rc::gen::inRange(0, 31), [](int bit) { return static_cast<std::int32_t>(std::int64_t{1} << bit); }));
-  const auto near = *rc::gen::inRange(0, kMost / divisor + 1);  // a multiple of the divisor, and what lies beside it
-  const std::int64_t multiple = std::int64_t{near} * divisor;
+  const auto times = *rc::gen::inRange<std::int64_t>(0, kMost / divisor + std::int64_t{1});
+  const std::int64_t multiple = times * divisor;  // and what lies beside it
   const Reciprocal by(divisor);
   for (std::int64_t number : {multiple - 1, multiple, multiple + 1, multiple + divisor - 1, std::int64_t{kMost}})
     if (number >= 0 && number <= kMost)
