@@ -22,28 +22,20 @@ concept Scheduler = std::constructible_from<S, const SchedulerParams&, std::int3
   { std::as_const(s).done() } -> std::same_as<bool>;  // whether next() would say false
 };
 
-// The contract. Made of a schedule's parameters, with all that does not depend on the item worked out. Over all items below count() each
-// (tile, k-tile) comes exactly once. Some may be without work (peers == 0) and are to be passed over.
-template <class L>
-concept ItemList = std::constructible_from<L, const SchedulerParams&> && requires(const L& list, std::int32_t item) {
-  { list.count() } -> std::same_as<std::int32_t>;
-  { list.piece_at(item) } -> std::same_as<TilePiece>;
-};
-
-// WorkClaim::fixed: the items of a list, dealt round robin.
-template <ItemList Items>
-class ItemScheduler {
+// WorkClaim::fixed: the items of a schedule, dealt round robin; those without work are passed over. Whole tiles with as many units as tiles
+// are the classic launch of one tile per CTA.
+class AnyScheduler {
  public:
-  SLUICE_HOST_DEVICE ItemScheduler(const SchedulerParams& params, std::int32_t unit, std::int32_t unit_count)
-      : items_(params), order_(params), next_(unit), stride_(unit_count), end_(items_.count()) {
+  SLUICE_HOST_DEVICE AnyScheduler(const SchedulerParams& params, std::int32_t unit, std::int32_t unit_count)
+      : schedule_(params), next_(unit), stride_(unit_count) {
     pass_over_empty_items();
   }
 
-  SLUICE_HOST_DEVICE bool done() const { return next_ >= end_; }
+  SLUICE_HOST_DEVICE bool done() const { return next_ >= schedule_.items.count(); }
 
   SLUICE_HOST_DEVICE bool next(WorkTile& tile) {
     if (done()) return false;
-    tile = order_.place(items_.piece_at(next_));
+    tile = schedule_.item_at(next_);
     next_ += stride_;
     pass_over_empty_items();
     return true;
@@ -52,18 +44,13 @@ class ItemScheduler {
  private:
   // At once, so that done() need not look ahead.
   SLUICE_HOST_DEVICE void pass_over_empty_items() {
-    while (!done() && items_.piece_at(next_).peers == 0) next_ += stride_;
+    while (!done() && schedule_.items.piece_at(next_).peers == 0) next_ += stride_;
   }
 
-  Items items_;
-  TileOrder<PlainDivisor> order_;
+  Schedule<PlainDivisor> schedule_;
   std::int32_t next_;
   std::int32_t stride_;
-  std::int32_t end_;
 };
-
-// Of any kind. Whole tiles with as many units as tiles are the classic launch of one tile per CTA.
-using AnyScheduler = ItemScheduler<AnyItems<PlainDivisor>>;
 static_assert(Scheduler<AnyScheduler>);
 
 // The workers of a unit take its work tiles in turn: one for the first, one for the second, ... The producer loads in this order, and
