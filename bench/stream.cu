@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(32) read_all(const unsigned char* data, std::s
   __shared__ std::uint64_t full[kStages];
   if (threadIdx.x != 0) return;
   for (std::uint64_t& barrier : full) ptx::mbarrier_init(&barrier, 1);
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   const auto mine = [&](std::size_t i) { return (i * gridDim.x + blockIdx.x) * kStageBytes; };
   std::size_t asked = 0;
   for (std::size_t done = 0; mine(done) < bytes; ++done) {
