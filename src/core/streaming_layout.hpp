@@ -53,13 +53,22 @@ constexpr int log2_streaming_team(std::int64_t strips) {
 static_assert(log2_streaming_team(1) == 4 && log2_streaming_team(2) == 3 && log2_streaming_team(4) == 2 && log2_streaming_team(5) == 4 &&
               log2_streaming_team(14) == 3 && log2_streaming_team(28) == 2);
 
+// What one warp has to do, if its CTA has `strips`: so many times a strip, and so many slabs of each.
+struct StreamingShare {
+  std::int64_t rounds, slabs;
+};
+constexpr StreamingShare share_of_streaming_warp(std::int64_t strips, std::int64_t k_tiles) {
+  const int log2 = log2_streaming_team(strips), teams = kStreamingWarps >> log2, team = 1 << log2;
+  return {(strips + teams - 1) / teams, (k_tiles + team - 1) / team};
+}
+
 // How many slabs a warp has asked for beyond the one it multiplies: more, if it has many of them. With few, the code for another takes
 // longer to fetch than it saves (one H200, 23 November 2026: 3 or 4 for 4096 x 4096 at M = 1 4.9 or 5.3 us, for 57344 x 8192 64.7 or 62.1).
 inline constexpr int kSlabsAhead = 3, kSlabsFarAhead = 4;
 constexpr bool asks_far_ahead(std::int64_t strips, std::int64_t k_tiles) {
   constexpr std::int64_t kManySlabs = 18;
-  const int log2 = log2_streaming_team(strips), teams = kStreamingWarps >> log2, team = 1 << log2;
-  return (strips + teams - 1) / teams * ((k_tiles + team - 1) / team) >= kManySlabs;
+  const StreamingShare share = share_of_streaming_warp(strips, k_tiles);
+  return share.rounds * share.slabs >= kManySlabs;
 }
 
 // A arrives in parts of K of so many slabs, as a power of two.

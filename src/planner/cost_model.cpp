@@ -122,8 +122,8 @@ constexpr double kStreamingClkPerPart = 45, kStreamingClkOfRows = 3, kStreamingC
 
 double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double ctas) {
   const auto strips = static_cast<std::int64_t>(std::ceil(s.tiles_n / ctas));
-  const int log2 = log2_streaming_team(strips), teams = kStreamingWarps >> log2, team = 1 << log2;
-  const double rounds = std::ceil(static_cast<double>(strips) / teams), slabs = std::ceil(static_cast<double>(s.k_tiles) / team);
+  const StreamingShare share = share_of_streaming_warp(strips, s.k_tiles);
+  const auto rounds = static_cast<double>(share.rounds), slabs = static_cast<double>(share.slabs);
   const double row_bytes = static_cast<double>(p.m) * s.k_tiles * kernel.tile_k * size_bytes(p.type_a);
   const double clk_of_part = kStreamingClkPerPart + (p.m > 1 ? kStreamingClkOfRows : 0);
   return rounds * (slabs * kStreamingWarps * clk_of_part + kStreamingClkPerStrip) + row_bytes / kStreamingRowBytesPerClk;
