@@ -53,12 +53,10 @@ class GemmKernel {
       arch::sync_warp();
       arch::cluster_arrive_relaxed();
     }
-    if (warp < kDispatcherWarp) {
-      if constexpr (promotes(config))
-        if (warp == kScaleWarp) ScaleProducer<config>(params_.mainloop, ring_).fill_with_ones();
-    } else if (warp == kDispatcherWarp && known_early()) {
-      Dispatcher<config>(params_, work_, tickets_).put_first(item);  // while the barriers are being made
-    }
+    if constexpr (promotes(config))
+      if (warp == kScaleWarp) ScaleProducer<config>(params_.mainloop, ring_).fill_with_ones();
+    // While barriers are being made.
+    if (warp == kDispatcherWarp && known_early()) Dispatcher<config>(params_, work_, tickets_).put_first(item);
     sync_barriers_ready();
     if (params_.early_successor) arch::allow_successor();
     if (warpgroup == 0) {
