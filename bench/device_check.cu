@@ -56,6 +56,8 @@ struct Strides {
 };
 
 constexpr std::int64_t kScaleBlock = 128;  // of K, and of vectors with Scaling::per_block_128
+// Of K, whose products of FP8 are summed up by themselves: weights of 4 bits may have smaller groups.
+std::int64_t short_elems(const GemmProblem& p) { return p.w4.group_size == 0 ? kScaleBlock : p.w4.group_size; }
 
 // Where the scale of an element of an FP8 operand lies: of vector v (a row of A, a column of B), in the b-th 128 of K.
 struct Scales {
@@ -104,6 +106,7 @@ struct Operands {
   Strides a_strides, b_strides, c_strides, d_strides;  // "column" runs along K for A, "row" along K for B
   Scales a_scales, b_scales;
   GroupedRows rows;
+  std::int64_t short_elems;
 };
 
 __device__ void note_wrong(CheckReport* report, const WrongElement& element) {
@@ -135,10 +138,10 @@ __device__ Sum multiply(const Operands& o, std::int64_t batch, std::int64_t row,
   const A* a = static_cast<const A*>(o.a) + batch * o.a_strides.batch + row * o.a_strides.row;
   const B* b = static_cast<const B*>(o.b) + batch * o.b_strides.batch + column * o.b_strides.column;
   Sum sum;
-  for (std::int64_t block = o.rows.first_k(batch); block < k; block += kScaleBlock) {
+  for (std::int64_t block = o.rows.first_k(batch); block < k; block += o.short_elems) {
     const double scale = o.a_scales.at(batch, row, block / kScaleBlock) * o.b_scales.at(batch, column, block / kScaleBlock);
     Sum unscaled;
-    for (std::int64_t begin = block; begin < k && begin < block + kScaleBlock; begin += kStep) {
+    for (std::int64_t begin = block; begin < k && begin < block + o.short_elems; begin += kStep) {
       const std::int64_t end = begin + kStep < k ? begin + kStep : k;
       double largest = fabs(unscaled.value) + unscaled.lost;
       for (std::int64_t i = begin; i < end; ++i) {
@@ -156,10 +159,10 @@ __device__ Sum multiply(const Operands& o, std::int64_t batch, std::int64_t row,
   return sum;
 }
 
-// Of a sum of products. Those of FP8 are promoted after each 128 of K: two roundings for each, and some for the scales.
+// Of a sum of products. Those of FP8 are promoted, after each 128 of K or less: two roundings for each, and some for the scales.
 template <class A>
-__device__ double error_of(const Sum& sum, std::int64_t k) {
-  const double steps = sizeof(A) == 1 ? static_cast<double>((k + kScaleBlock - 1) / kScaleBlock + 4) : static_cast<double>(k);
+__device__ double error_of(const Sum& sum, std::int64_t k, std::int64_t short_elems) {
+  const double steps = sizeof(A) == 1 ? static_cast<double>((k + short_elems - 1) / short_elems + 4) : static_cast<double>(k);
   return sum.lost + steps * 0x1p-23 / (1 - steps * 0x1p-23) * (sum.magnitude + sum.lost);
 }
 
@@ -180,7 +183,7 @@ __global__ void check_elements(GemmProblem p, Operands o, Exactness exactness, s
   const double alpha = p.epilogue.alpha, beta = p.epilogue.beta;
   const Sum sum = alpha != 0 ? multiply<A, B>(o, batch, row, column) : Sum{};
   double value = alpha * sum.value;
-  double error = fabs(alpha) * error_of<A>(sum, o.rows.end_k(batch) - o.rows.first_k(batch));
+  double error = fabs(alpha) * error_of<A>(sum, o.rows.end_k(batch) - o.rows.first_k(batch), o.short_elems);
   double terms = fabs(value);
   if (beta != 0) {
     const double c = to_double(static_cast<const D*>(o.c)[batch * o.c_strides.batch + row * o.c_strides.row + column]);
@@ -294,6 +297,7 @@ void launch_check_for_types(const GemmProblem& p, const Operands& o, Exactness e
     case DataType::fp16:
       return launch_check<__half, __half>(p, o, exactness, samples, report, stream);
     case DataType::e4m3:
+      if (p.type_b == DataType::fp32) return launch_check<e4m3, float>(p, o, exactness, samples, report, stream);  // dequantised
       return b_is_e4m3 ? launch_check<e4m3, e4m3>(p, o, exactness, samples, report, stream)
                        : launch_check<e4m3, e5m2>(p, o, exactness, samples, report, stream);
     case DataType::e5m2:
@@ -356,7 +360,8 @@ void DeviceCheck::against_reference(const GemmProblem& p, const GemmArguments& a
                    strides(Layout::row_major, p.ldd, p.batch_stride_d),
                    scales(arguments.scale_a, p.scaling_a, p.scale_layout_a, p.ld_scale_a, p.batch_stride_scale_a),
                    scales(arguments.scale_b, p.scaling_b, p.scale_layout_b, p.ld_scale_b, p.batch_stride_scale_b),
-                   grouped_rows(p, arguments.groups)};
+                   grouped_rows(p, arguments.groups),
+                   short_elems(p)};
   auto* report = reinterpret_cast<CheckReport*>(report_.data());
   launch_check_for_types(p, o, exactness, samples, report, stream_);
   check(cudaGetLastError(), "checking against the reference");

@@ -139,9 +139,10 @@ std::optional<DataType> multipliable(NpyType type) {
 Result<TypePair> type_of_inputs(const GemmFiles& files, NpyType type_a, NpyType type_b) {
   std::optional<TypePair> given;
   if (Status s = choose_into(given, "--type", files.type, &parse_type_pair, kInputTypes); !s) return s.error();
-  if (given && is_fp8(given->a) != is_fp8(given->b))
-    return mismatch(fmt::format("--type {}: FP8 goes with FP8 alone; pass two of e4m3 and e5m2, or one type for both", files.type));
   const bool w4 = given && given->b == DataType::int4;
+  if (given && !w4 && is_fp8(given->a) != is_fp8(given->b))
+    return mismatch(
+        fmt::format("--type {}: FP8 goes with FP8, or e4m3 with packed int4; pass two of e4m3 and e5m2, or one type for both", files.type));
   for (const auto& [path, type] : {std::pair{files.a, type_a}, {files.b, w4 ? type_a : type_b}})
     if (type == NpyType::bytes && !(given && is_fp8(given->a)))
       return mismatch(fmt::format(
@@ -227,30 +228,61 @@ Status read_bias(const GemmFiles& files, GemmInputs& inputs) {
   return Nothing{};
 }
 
+Status refuse_scales(const char* flag, const WantedScales& wanted, const char* way_out) {
+  if (!wanted.path.empty() || (!wanted.scaling.empty() && wanted.scaling != "none"))
+    return mismatch(fmt::format("--{}-{} is for FP8 operands alone; {}", wanted.path.empty() ? "scaling" : "scale", flag, way_out));
+  return Nothing{};
+}
 Status refuse_scales(const GemmFiles& files, const char* way_out) {
-  for (const auto& [flag, wanted] : {std::pair{"a", &files.scales_a}, {"b", &files.scales_b}})
-    if (!wanted->path.empty() || (!wanted->scaling.empty() && wanted->scaling != "none"))
-      return mismatch(fmt::format("--{}-{} is for FP8 operands alone; {}", wanted->path.empty() ? "scaling" : "scale", flag, way_out));
+  if (Status s = refuse_scales("a", files.scales_a, way_out); !s) return s;
+  return refuse_scales("b", files.scales_b, way_out);
+}
+
+void take_fp8(Fp8Operand&& operand, std::vector<std::byte>& data, std::vector<float>& scales, GemmInputs& inputs) {
+  inputs.lines.insert(inputs.lines.end(), operand.lines.begin(), operand.lines.end());
+  inputs.warnings.insert(inputs.warnings.end(), operand.warnings.begin(), operand.warnings.end());
+  data = std::move(operand.data);
+  scales = std::move(operand.scales);
+}
+
+// Of A beside weights of 4 bits: with its columns in their order.
+Status take_16_bit_a(const GemmFiles& files, Operands& operands, GemmInputs& inputs) {
+  const DataType type = inputs.problem.type_a;
+  make_row_major(operands.a);
+  inputs.lines = {line_about("A", files.a, operands.a, type)};
+  inputs.a = convert_and_warn(std::move(operands.a.data), operands.a.type, type, "A", inputs);
+  if (files.w4_order.empty()) return Nothing{};
+  Result<std::vector<std::byte>> ordered = order_columns(inputs.a, operands.a.batch * operands.a.rows, operands.a.columns, files.w4_order);
+  if (!ordered) return ordered.error();
+  inputs.a = std::move(*ordered);
+  inputs.lines.push_back(fmt::format("     A's columns brought into the order of {}", files.w4_order));
+  return Nothing{};
+}
+Status take_fp8_a(const GemmFiles& files, const Operands& operands, GemmInputs& inputs) {
+  GemmProblem& p = inputs.problem;
+  if (!files.w4_order.empty())
+    return mismatch("--order is for activations of 16 bits; bring A's columns into that order before they become FP8");
+  Result<Fp8Operand> a = to_fp8(operands.a, OperandName::a, p.type_a, files.scales_a, row_matrices(p));
+  if (!a) return a.error();
+  p.lda = a->leading;
+  p.scaling_a = a->scaling;
+  p.scale_layout_a = a->scale_layout;
+  p.batch_stride_scale_a = a->batch_stride_scale;
+  inputs.lines = {line_about("A", files.a, operands.a) + a->how};
+  take_fp8(std::move(*a), inputs.a, inputs.scale_a, inputs);
   return Nothing{};
 }
 
 Status take_w4_operands(const GemmFiles& files, Operands& operands, GemmInputs& inputs) {
-  if (Status s = refuse_scales(files, "weights of 4 bits bring theirs packed: leave it out"); !s) return s;
+  constexpr const char* kWayOut = "weights of 4 bits bring theirs packed: leave it out";
   GemmProblem& p = inputs.problem;
-  make_row_major(operands.a);
+  const bool of_bytes = is_fp8(p.type_a);
+  if (Status s = of_bytes ? refuse_scales("b", files.scales_b, kWayOut) : refuse_scales(files, kWayOut); !s) return s;
   p.w4 = operands.w4;
-  inputs.lines = {line_about("A", files.a, operands.a, p.type_a),
-                  fmt::format("{:<4} {}: {} int4, {}{}, packed", "B", files.b.empty() ? "random" : files.b, extents(operands.b),
-                              p.w4.group_size == 0 ? "whole columns" : fmt::format("groups of {}", p.w4.group_size),
-                              p.w4.zero_points ? " with zero points" : "")};
-  inputs.a = convert_and_warn(std::move(operands.a.data), operands.a.type, p.type_a, "A", inputs);
-  if (!files.w4_order.empty()) {
-    Result<std::vector<std::byte>> ordered =
-        order_columns(inputs.a, operands.a.batch * operands.a.rows, operands.a.columns, files.w4_order);
-    if (!ordered) return ordered.error();
-    inputs.a = std::move(*ordered);
-    inputs.lines.push_back(fmt::format("     A's columns brought into the order of {}", files.w4_order));
-  }
+  if (Status s = of_bytes ? take_fp8_a(files, operands, inputs) : take_16_bit_a(files, operands, inputs); !s) return s;
+  inputs.lines.push_back(fmt::format("{:<4} {}: {} int4, {}{}, packed", "B", files.b.empty() ? "random" : files.b, extents(operands.b),
+                                     p.w4.group_size == 0 ? "whole columns" : fmt::format("groups of {}", p.w4.group_size),
+                                     p.w4.zero_points ? " with zero points" : ""));
   inputs.b = std::move(operands.b.data);
   return Nothing{};
 }
@@ -278,21 +310,15 @@ Status take_fp8_operands(const GemmFiles& files, const Operands& operands, GemmI
   p.scale_layout_a = a->scale_layout, p.scale_layout_b = b->scale_layout;
   p.batch_stride_scale_a = a->batch_stride_scale, p.batch_stride_scale_b = b->batch_stride_scale;
   inputs.lines = {line_about("A", files.a, operands.a) + a->how, line_about("B", files.b, operands.b) + b->how};
-  for (Fp8Operand* each : {&*a, &*b}) {
-    inputs.lines.insert(inputs.lines.end(), each->lines.begin(), each->lines.end());
-    inputs.warnings.insert(inputs.warnings.end(), each->warnings.begin(), each->warnings.end());
-  }
-  inputs.a = std::move(a->data);
-  inputs.b = std::move(b->data);
-  inputs.scale_a = std::move(a->scales);
-  inputs.scale_b = std::move(b->scales);
+  take_fp8(std::move(*a), inputs.a, inputs.scale_a, inputs);
+  take_fp8(std::move(*b), inputs.b, inputs.scale_b, inputs);
   return Nothing{};
 }
 
 Status take_operands(const GemmFiles& files, Operands& operands, GemmInputs& inputs) {
   const GemmProblem& p = inputs.problem;
-  if (is_fp8(p.type_a)) return take_fp8_operands(files, operands, inputs);
   if (p.type_b == DataType::int4) return take_w4_operands(files, operands, inputs);
+  if (is_fp8(p.type_a)) return take_fp8_operands(files, operands, inputs);
   return take_16_bit_operands(files, operands, inputs);
 }
 

@@ -28,7 +28,7 @@ struct PackFlags {
   PlaceFlags place;
 };
 
-constexpr const char* kTypes = "bf16, fp16";
+constexpr const char* kTypes = "bf16, fp16, e4m3";
 
 Error wrong(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 bool is_safetensors(const std::string& path) { return path.ends_with(".safetensors"); }

@@ -96,9 +96,10 @@ Result<std::vector<std::byte>> order_columns(const std::vector<std::byte>& a, st
 
 Result<W4Operand> random_w4(std::int64_t matrices, std::int64_t n, std::int64_t k, DataType type, const W4Flags& flags,
                             std::uint64_t seed) {
+  constexpr DataType kScales = DataType::bf16;  // the few below are exact in any type
   W4Operand operand{.format = to_w4_format(flags)};
   const Result<PackW4Problem> problem =
-      validate(PackW4Problem{.n = n, .k = k, .format = operand.format, .type = type, .type_scales = type});
+      validate(PackW4Problem{.n = n, .k = k, .format = operand.format, .type = type, .type_scales = kScales});
   if (!problem) return problem.error();
   const std::int64_t groups = n * w4_groups(k, operand.format);
   Packed packed(*problem);
@@ -110,7 +111,7 @@ Result<W4Operand> random_w4(std::int64_t matrices, std::int64_t n, std::int64_t 
     for (std::byte& zero : zeros) zero = static_cast<std::byte>(random() % 16);
     for (std::size_t i = 0; i < scales.size(); i += 2) {
       const std::uint64_t bits = random();
-      store_element(scales.data() + i, type, (4.0 + static_cast<double>(bits % 4)) * (bits % 8 < 4 ? 0x1p-4 : 0x1p-5));
+      store_element(scales.data() + i, kScales, (4.0 + static_cast<double>(bits % 4)) * (bits % 8 < 4 ? 0x1p-4 : 0x1p-5));
     }
     const PackW4Arguments arguments{
         .codes = codes.data(), .scales = scales.data(), .zeros = zeros.empty() ? nullptr : zeros.data(), .packed = packed.data()};

@@ -39,7 +39,7 @@ struct GemmProblem {
   std::int64_t k = 0;
   std::int64_t batch = 1;
 
-  DataType type_a = DataType::bf16;  // bf16 or fp16, and then B's type too, or int4; or e4m3 or e5m2, and then one of these for B
+  DataType type_a = DataType::bf16;  // bf16 or fp16, and then B's type too, or int4; or e4m3 or e5m2, and then one of these for B, or int4
   DataType type_b = DataType::bf16;
   DataType type_d = DataType::bf16;  // bf16, fp16 or fp32
   Layout layout_a = Layout::row_major;
@@ -84,7 +84,8 @@ struct GemmProblem {
 
   // Weights of 4 bits (type_b int4): b is what pack_w4() has made, n a multiple of 8, k and lda multiples of 8, and A row-major. There is
   // no ldb, and batch_stride_b is in bytes, a multiple of 256 (packed: packed_w4_bytes()). The product is that of the dequantised weights,
-  // which a kernel may round to numbers of A's type.
+  // which a kernel may round to numbers of A's type. Beside an A of e4m3 (whose scaling_a is none, per_tensor or per_vector) none is
+  // rounded, and lda and batch_stride_a are multiples of 16.
   W4Format w4;
 
   // Groups: `batch` of them, whose rows the device counts. ragged: m is the number of rows of A and D, which have no batch stride, and

@@ -136,7 +136,8 @@ typedef struct sluice_problem {
   /* Not 0: no kernel still running or yet to run when this one is launched writes the operand (weights). It is then fetched before the
    * kernel before this one in the stream has finished. sluice/problem.hpp names the hazard. Default 0. */
   int32_t constant_a, constant_b;
-  int32_t type_b; /* as type_a; 16-bit types must be the same, 8-bit ones need not; or SLUICE_INT4 beside a 16-bit type_a */
+  int32_t
+      type_b; /* as type_a; 16-bit types must be the same, 8-bit ones need not; or SLUICE_INT4 beside a type_a of 16 bits or SLUICE_E4M3 */
   /* FP8 operands only: enum sluice_scaling, and how the scales lie (sluice/problem.hpp). Defaults: none, row-major, packed. */
   int32_t scaling_a, scaling_b;
   int32_t scale_layout_a, scale_layout_b;
@@ -468,7 +469,8 @@ sluice_status sluice_pack_w4_on_cpu(const sluice_pack_w4_problem* problem, const
 /* The same by the kernel on an emulated GPU. `options` may be NULL. Errors: also UNSUPPORTED (a build without the emulator), EMULATION. */
 sluice_status sluice_pack_w4_on_emulator(const sluice_pack_w4_problem* problem, const sluice_pack_w4_arguments* host_arguments,
                                          const sluice_emulator_options* options);
-/* What packed weights are: n rows of k elements of the problem's type. Of the problem, n, k, group_size, zero_points and type count. */
+/* What packed weights are: n rows of k elements of the problem's type, of fp32 where that is SLUICE_E4M3. Of the problem, n, k, group_size,
+ * zero_points and type count. */
 sluice_status sluice_unpack_w4_on_cpu(const sluice_pack_w4_problem* problem, const void* host_packed, void* host_weights);
 
 /* The order of K that brings the rows of each group together; group_of[i] is the group of row i (GPTQ's g_idx). Both hold k numbers.

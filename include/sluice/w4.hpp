@@ -32,7 +32,7 @@ struct PackW4Problem {
   std::int64_t k = 0;
   W4Format format;
   W4Source source = W4Source::plain;
-  DataType type = DataType::bf16;         // of the activations, and of the scales once packed: bf16 or fp16
+  DataType type = DataType::bf16;         // of the activations: bf16, fp16 or e4m3. Scales once packed are of it, or fp16 beside e4m3
   DataType type_scales = DataType::bf16;  // of those given: bf16, fp16 or fp32; rounded to nearest even
   bool zeros_less_one = true;             // gptq: as its first format has them; the second ("gptq_v2") stores them as they are
 
@@ -66,8 +66,8 @@ Status pack_w4(const PackW4Problem& problem, const PackW4Arguments& arguments, S
 Status pack_w4_on_cpu(const PackW4Problem& problem, const PackW4Arguments& host_arguments, int threads = 0);
 Status pack_w4_on_emulator(const PackW4Problem& problem, const PackW4Arguments& host_arguments, const EmulatorOptions& options = {});
 
-// What the packed weights are, as the kernels see them: n rows of k elements of `type`, in host memory. Element i of a row is that of
-// packed row i of K.
+// What the packed weights are, as the kernels see them: n rows of k elements of `type`, in host memory; of fp32, where that is e4m3 (there
+// no weight is rounded: sums are scaled). Element i of a row is that of packed row i of K.
 Status unpack_w4_on_cpu(std::int64_t n, std::int64_t k, const W4Format& format, DataType type, const void* host_packed, void* host_weights);
 
 // The order of K that brings the rows of each group together: group_of[i] is the group of row i (GPTQ's g_idx), `k` values in host memory.

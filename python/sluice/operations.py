@@ -358,7 +358,7 @@ def pack_w4(
     threads: int = 0,
     **emulator: Any,
 ) -> Any:
-    """Weights of 4 bits, B (K, N), as w4a16_gemm() reads them: uint8 of one dimension, for activations of `dtype` (bf16 or fp16; that of the scales).
+    """Weights of 4 bits, B (K, N), as w4a16_gemm() reads them: uint8 of one dimension, for activations of `dtype` (bf16, fp16 or e4m3; that of the scales).
 
     plain: codes uint8 (N, K/2), the low 4 bits first, or int32 (N, K/8); scales (N, groups); zeros uint8 (N, groups).
     gptq: codes int32 (K/8, N); scales (groups, N); zeros int32 (groups, N/8), less one unless zeros_as_stored.
@@ -383,13 +383,13 @@ def pack_w4(
 
 
 def unpack_w4(packed: Any, n: int, k: int, *, group_size: int = 128, zero_points: bool = False, dtype: str = "bf16") -> Any:
-    """What packed weights are: (N, K) of `dtype` (that they were packed for), in host memory; row i is column i of B."""
+    """What packed weights are: (N, K) of `dtype` (that they were packed for; of fp32 where that is e4m3), in host memory; row i is column i of B."""
     at = view(packed)
     if at.device is not None:
         raise ValueError(f"packed lies {at.place}; weights are unpacked in host memory alone")
     problem = make(_structures.PackW4Problem, n=n, k=k, group_size=group_size, zero_points=zero_points, type=dtype)
     expect("packed", at, (size_of(library().packed_w4_bytes, ctypes.byref(problem)),), "uint8")
-    weights = empty((n, k), dtype)
+    weights = empty((n, k), "fp32" if dtype == "e4m3" else dtype)
     check(library().unpack_w4_on_cpu(ctypes.byref(problem), at.pointer, view(weights).pointer))
     return weights
 

@@ -6,7 +6,7 @@
 namespace sluice {
 
 // What a line of the list is compiled for: see kernel_list.def.
-enum class InstanceSet { bf16, rc, all, fp8, fp8_mixed, w4 };
+enum class InstanceSet { bf16, rc, all, fp8, fp8_mixed, w4, w4a8 };
 
 // A line's configuration for its types and the n-th layout: rc, rr, cc, cr.
 constexpr KernelConfig with_types_and_layout(KernelConfig config, DataType type_a, DataType type_b, int layout_index) {
@@ -37,6 +37,8 @@ constexpr void for_each_kernel_of_line(F&& f) {
   } else if constexpr (set == InstanceSet::w4) {
     f.template operator()<with_types_and_layout(config, bf16, int4, 0)>();
     f.template operator()<with_types_and_layout(config, fp16, int4, 0)>();
+  } else if constexpr (set == InstanceSet::w4a8) {
+    f.template operator()<with_types_and_layout(config, e4m3, int4, 0)>();
   } else {
     f.template operator()<with_types_and_layout(config, e4m3, e4m3, 0)>();
     if constexpr (set == InstanceSet::fp8_mixed) {

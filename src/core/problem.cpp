@@ -93,9 +93,9 @@ bool fp8(const GemmProblem& p) { return is_fp8(p.type_a); }
 bool w4(const GemmProblem& p) { return p.type_b == DataType::int4; }
 
 Status check_w4_types(const GemmProblem& p) {
-  if (p.type_a != DataType::bf16 && p.type_a != DataType::fp16)
-    return Error{ErrorCode::unsupported,
-                 std::string("type_a = ") + to_string(p.type_a) + " with type_b = int4; A must be bf16 or fp16 beside weights of 4 bits"};
+  if (p.type_a != DataType::bf16 && p.type_a != DataType::fp16 && p.type_a != DataType::e4m3)
+    return Error{ErrorCode::unsupported, std::string("type_a = ") + to_string(p.type_a) +
+                                             " with type_b = int4; A must be bf16, fp16 or e4m3 beside weights of 4 bits"};
   if (p.layout_a != Layout::row_major || p.layout_b != Layout::column_major)
     return Error{ErrorCode::unsupported, std::string("layout_a = ") + to_string(p.layout_a) + ", layout_b = " + to_string(p.layout_b) +
                                              " with type_b = int4; A must be row-major, and packed weights count as column-major"};
@@ -215,9 +215,13 @@ Status resolve_scales(const char* name, Scaling scaling, Layout layout, std::int
 }
 
 Status check_scales(GemmProblem& p) {
-  if (w4(p) && (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none))
-    return Error{ErrorCode::unsupported, std::string("scaling_a = ") + to_string(p.scaling_a) + ", scaling_b = " + to_string(p.scaling_b) +
+  if (w4(p) && p.scaling_b != Scaling::none)
+    return Error{ErrorCode::unsupported, std::string("scaling_b = ") + to_string(p.scaling_b) +
                                              " with type_b = int4; weights of 4 bits bring their scales packed: pass Scaling::none"};
+  if (w4(p) && scales_along_k(p.scaling_a))
+    return Error{ErrorCode::unsupported, std::string("scaling_a = ") + to_string(p.scaling_a) +
+                                             " with type_b = int4; beside weights of 4 bits A has a scale for each row or one for all (" +
+                                             to_string(Scaling::per_vector) + ", " + to_string(Scaling::per_tensor) + ")"};
   if (!fp8(p) && (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none))
     return Error{ErrorCode::unsupported, std::string("scaling_a = ") + to_string(p.scaling_a) + ", scaling_b = " + to_string(p.scaling_b) +
                                              " with " + to_string(p.type_a) + " operands; only those of FP8 have scales: use alpha"};
@@ -288,7 +292,8 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
   if (Status s = check_alignment("d", p.alignment_d_bytes, d); !s) return s.error();
   if (fp8(p)) {
     if (Status s = check_fp8_operand("a", "rows of A", p.lda, p.batch_stride_a, p.alignment_a_bytes); !s) return s.error();
-    if (Status s = check_fp8_operand("b", "columns of B", p.ldb, p.batch_stride_b, p.alignment_b_bytes); !s) return s.error();
+    if (!w4(p))
+      if (Status s = check_fp8_operand("b", "columns of B", p.ldb, p.batch_stride_b, p.alignment_b_bytes); !s) return s.error();
   }
   if (w4(p)) {
     if (Status s = resolve_w4(p); !s) return s.error();

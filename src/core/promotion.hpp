@@ -8,8 +8,8 @@
 namespace sluice {
 
 // Whether sums over kScaleBlockElems of K are promoted: added up, times their scales, in fp32 registers, because the tensor cores keep too
-// few bits of longer ones.
-constexpr bool promotes(const KernelConfig& c) { return is_fp8(c.type_a); }
+// few bits of longer ones. (Beside weights of 4 bits too, but these bring their scales with them.)
+constexpr bool promotes(const KernelConfig& c) { return is_fp8(c.type_b); }
 constexpr int scale_blocks_per_stage(const KernelConfig& c) { return promotes(c) ? c.tile_k / kScaleBlockElems : 0; }
 // Of a stage: for each of its blocks a scale for each vector of both tiles.
 constexpr int scale_bytes(const KernelConfig& c) {

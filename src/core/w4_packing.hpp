@@ -16,30 +16,29 @@ inline constexpr int kW4StepsPerChunk = kW4ChunkElems / 16;
 inline constexpr int kW4LargestGroupsPerSlab = w4_groups_per_slab({.group_size = 32});
 static_assert(kPackW4Threads == 256 && kW4LargestGroupsPerSlab * kW4BlockColumns <= kPackW4Threads);
 
-// What lies in the 16 bytes of a thread of a chunk, w4_code_place() turned round: word `step`, 4 bits `nibble` of it.
-struct W4Element {
-  int column;  // of the block
-  int k;       // of the chunk
-};
-SLUICE_HOST_DEVICE constexpr W4Element w4_element_at(int thread, int step, int nibble) {
-  return {.column = thread / 32 * 16 + thread % 32 / 4 + nibble % 2 * 8, .k = step * 16 + thread % 4 * 2 + nibble / 2 % 2 * 8 + nibble / 4};
+// What lies in the 16 bytes of a thread of a chunk, w4_code_place() turned round: in two columns 8 apart, of which this is the first, and
+// in word `step` number `which` of four elements of K, this one of the chunk.
+SLUICE_HOST_DEVICE constexpr int w4_first_column(int thread) { return thread / 32 * 16 + thread % 32 / 4; }
+SLUICE_HOST_DEVICE constexpr int w4_element_at(int thread, int step, int which, DataType activations) {
+  const int lane = thread % 4;
+  return step * 16 + (size_bytes(activations) == 1 ? lane * 4 + which : lane * 2 + which % 2 * 8 + which / 2);
 }
 // Whose scale lies at that place of a group, w4_place_in_group() turned round.
 SLUICE_HOST_DEVICE constexpr int w4_column_at_place(int place) { return place / 16 * 16 + place % 16 / 2 + place % 2 * 8; }
 
-constexpr bool w4_elements_are_where_codes_are() {
+constexpr bool w4_elements_are_where_codes_are(DataType activations) {
   for (int thread = 0; thread < 128; ++thread)
     for (int step = 0; step < kW4StepsPerChunk; ++step)
-      for (int nibble = 0; nibble < 8; ++nibble) {
-        const W4Element e = w4_element_at(thread, step, nibble);
-        const W4CodePlace place = w4_code_place(e.column, e.k);
+      for (int code = 0; code < 8; ++code) {
+        const int row = code % 2, k = w4_element_at(thread, step, code / 2, activations), nibble = w4_nibble(row, code / 2, activations);
+        const W4CodePlace place = w4_code_place(w4_first_column(thread) + row * 8, k, activations);
         if (place.byte != thread * 16 + step * 4 + nibble / 2 || place.high != (nibble % 2 != 0)) return false;
       }
   for (int c = 0; c < kW4BlockColumns; ++c)
     if (w4_column_at_place(w4_place_in_group(c)) != c) return false;
   return true;
 }
-static_assert(w4_elements_are_where_codes_are());
+static_assert(w4_elements_are_where_codes_are(DataType::bf16) && w4_elements_are_where_codes_are(DataType::e4m3));
 
 // In which 4 bits of its word AWQ keeps a column: those of even number come first.
 SLUICE_HOST_DEVICE constexpr int awq_nibble(int column) { return column % 8 / 2 + column % 2 * 4; }

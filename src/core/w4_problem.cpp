@@ -67,8 +67,8 @@ Status check_leading(const char* name, std::int64_t& leading, std::int64_t k) {
 }  // namespace
 
 Status check_w4_type(const char* name, DataType type) {
-  if (type == DataType::bf16 || type == DataType::fp16) return Nothing{};
-  return unsupported(std::string(name) + " = " + to_string(type) + "; weights of 4 bits are for activations of bf16 or fp16");
+  if (type == DataType::bf16 || type == DataType::fp16 || type == DataType::e4m3) return Nothing{};
+  return unsupported(std::string(name) + " = " + to_string(type) + "; weights of 4 bits are for activations of bf16, fp16 or e4m3");
 }
 
 Status check_w4_shape(std::int64_t n, std::int64_t k, const W4Format& format) {
@@ -127,8 +127,8 @@ Status check_packed_w4(std::int64_t n, std::int64_t k, const W4Format& format, D
   if (Status s = check_w4_type("type", type); !s) return s;
   if (Status s = check_w4_shape(n, k, format); !s) return s;
   if (n == 0 || k == 0) return Nothing{};
-  if (Status s = check_pointer("packed", packed, size_bytes(type), "the packed weights"); !s) return s;
-  return check_pointer("weights", weights, size_bytes(type), "n rows of k weights");
+  if (Status s = check_pointer("packed", packed, size_bytes(w4_scale_type(type)), "the packed weights"); !s) return s;
+  return check_pointer("weights", weights, size_bytes(is_fp8(type) ? DataType::fp32 : type), "n rows of k weights");
 }
 
 Result<PermuteColumnsProblem> validate(const PermuteColumnsProblem& problem) {

@@ -186,7 +186,7 @@ class GemmKernel {
       trace.mark(TraceEvent::mainloop_end);
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
-      if constexpr (promotes(config)) ScaleSums<config>::apply(sums, params_.mainloop, tile, first_block);
+      if constexpr (is_fp8(config.type_a)) ScaleSums<config>::apply(sums, params_.mainloop, tile, first_block);
       Pieces::finish(params_, shared_, sums, tile, warpgroup, output, trace);
       trace.mark(TraceEvent::done);
       at.stage = arch::uniform(at.stage);  // else the main loop moves each descriptor from a register of every lane to one of the warp

@@ -48,6 +48,7 @@
 #define SLUICE_GEMM_w4(name, ...)                                      \
   SLUICE_GEMM_ENTRY(name, bf16xint4, bf16, int4, rc, 0, __VA_ARGS__) \
   SLUICE_GEMM_ENTRY(name, fp16xint4, fp16, int4, rc, 0, __VA_ARGS__)
+#define SLUICE_GEMM_w4a8(name, ...) SLUICE_GEMM_ENTRY(name, e4m3xint4, e4m3, int4, rc, 0, __VA_ARGS__)
 
 #define SLUICE_KERNEL(instances, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)                             \
   SLUICE_GEMM_##instances(schedule##_##order##_##load##_##tile_m##x##tile_n##x##tile_k##_c##cluster_m##x##cluster_n##_x##ctas_per_sm, schedule, \

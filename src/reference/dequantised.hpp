@@ -7,6 +7,8 @@
 #include "sluice/problem.hpp"
 #include "sluice/run.hpp"
 
+#include "core/scale_layout.hpp"
+
 namespace sluice {
 
 class Dequantised {
@@ -18,9 +20,14 @@ class Dequantised {
   // leave it: they multiply sums by scales instead.)
   double rounding() const { return rounding_; }
 
+  // FP8: elements of K whose products are summed up by themselves, as scales of weights may end earlier than those of operands.
+  std::int64_t short_sum_elems() const { return short_sum_elems_; }
+
  private:
   std::vector<std::uint16_t> weights_;
+  std::vector<float> exact_weights_;  // beside activations of 8 bits: sums are scaled there, and no weight is rounded
   double rounding_ = 0;
+  std::int64_t short_sum_elems_ = kScaleBlockElems;
 };
 
 }  // namespace sluice

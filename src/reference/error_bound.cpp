@@ -32,7 +32,9 @@ constexpr double kActivationError = 0x1p-19;
 
 bool is_integer(double value) { return std::nearbyint(value) == value; }
 
-double blocks_of_k(const GemmProblem& p) { return std::ceil(static_cast<double>(p.k) / kScaleBlockElems); }
+double short_sums(const GemmProblem& p, const ElementSums& sums) {
+  return std::ceil(static_cast<double>(p.k) / static_cast<double>(sums.short_elems));
+}
 
 double activate(Activation activation, double x) {
   switch (activation) {
@@ -73,14 +75,14 @@ bool sums_are_exact(const GemmProblem& p, const ElementSums& sums) {
 double error_of_sums(const GemmProblem& p, const ElementSums& sums) {
   const auto gamma = [](double steps) { return steps * kUnitAccumulation / (1 - steps * kUnitAccumulation); };
   if (!is_fp8(p.type_a)) return (gamma(static_cast<double>(p.k)) + sums.rounding) * sums.magnitude;
-  // Sums of 128 of K are scaled and added up in ordinary fp32: two roundings for each, and some for the scales.
+  // Short sums are scaled and added up in ordinary fp32: two roundings for each, and some for the scales.
   constexpr double kScaleSteps = 4;
-  return sums.lost + gamma(blocks_of_k(p) + kScaleSteps) * (sums.magnitude + sums.lost);
+  return sums.lost + gamma(short_sums(p, sums) + kScaleSteps) * (sums.magnitude + sums.lost);
 }
 
 // What fp32's smallest number may hide in sums and in products of scales.
 double underflow_of_sums(const GemmProblem& p, const ElementSums& sums) {
-  return (is_fp8(p.type_a) ? blocks_of_k(p) * (1 + sums.largest_block) : static_cast<double>(p.k)) * kSmallestFp32;
+  return (is_fp8(p.type_a) ? short_sums(p, sums) * (1 + sums.largest_block) : static_cast<double>(p.k)) * kSmallestFp32;
 }
 
 // Of x, the argument of the activation.

@@ -5,17 +5,20 @@
 
 #include "sluice/problem.hpp"
 
+#include "core/scale_layout.hpp"
+
 namespace sluice {
 
 // One element's row of A times its column of B, in double precision.
 struct ElementSums {
-  double product = 0;          // of the signed terms, times their scales
-  double magnitude = 0;        // of their absolute values
-  bool integers = true;        // all elements of the row and the column are, before scaling
-  double largest_block = 0;    // FP8: the largest sum of absolute values over 128 of K, before scaling
-  double scale_granule = 1.0;  // a power of two up to 1: every product of scales is a multiple of it
-  double lost = 0;             // FP8: what the tensor cores may lose of the sums over 128 of K, times scales
-  double rounding = 0;         // of each weight of 4 bits, of its own size: 0 where none is
+  double product = 0;                           // of the signed terms, times their scales
+  double magnitude = 0;                         // of their absolute values
+  bool integers = true;                         // all elements of the row and the column are, before scaling
+  double largest_block = 0;                     // FP8: the largest sum of absolute values over 128 of K, before scaling
+  double scale_granule = 1.0;                   // a power of two up to 1: every product of scales is a multiple of it
+  double lost = 0;                              // FP8: what the tensor cores may lose of the sums over 128 of K, times scales
+  std::int64_t short_elems = kScaleBlockElems;  // FP8: elements of K of a sum that is promoted
+  double rounding = 0;                          // of each weight of 4 bits, of its own size: 0 where none is
 };
 
 // FP8 products are added by the tensor cores 32 of K at a time. What one such step may lose, of products up to `largest` and a sum so far

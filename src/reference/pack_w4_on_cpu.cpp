@@ -57,11 +57,11 @@ class Given {
     return static_cast<const std::uint8_t*>(a_.zeros)[column * groups_ + group];
   }
 
-  // As a number of the activations' type.
+  // As it is packed.
   std::uint16_t scale(std::int64_t column, std::int64_t group) const {
     const std::int64_t at = p_.source == W4Source::plain ? column * groups_ + group : group * p_.n + column;
     const float scale = given_scale(at);
-    return p_.type == DataType::bf16 ? float_to_bf16(scale) : float_to_fp16(scale);
+    return to_16_bits(scale, w4_scale_type(p_.type));
   }
 
  private:
@@ -97,7 +97,7 @@ void pack_slab(const PackW4Problem& p, const Given& given, std::int64_t first_co
       if (p.format.zero_points) slab[w4_zero_byte(c, part, p.format)] = static_cast<std::uint8_t>(zero);
       for (int k = part * elems_per_scale; k < (part + 1) * elems_per_scale; ++k) {
         const int code = is_there && first_k + k < p.k ? given.code(column, first_k + k) : w4_padding_code(zero);
-        const W4CodePlace place = w4_code_place(c, k);
+        const W4CodePlace place = w4_code_place(c, k, p.type);
         std::uint8_t& byte = slab[place.byte];
         byte = static_cast<std::uint8_t>(place.high ? (byte & 0x0f) | code << 4 : (byte & 0xf0) | code);
       }
@@ -156,9 +156,13 @@ Status unpack_w4_on_cpu(std::int64_t n, std::int64_t k, const W4Format& format, 
   if (Status s = check_packed_w4(n, k, format, type, packed, weights); !s) return s;
   const std::int64_t slabs = w4_slabs(k);
   for (std::int64_t column = 0; column < n; ++column)
-    for (std::int64_t element = 0; element < k; ++element)
-      static_cast<std::uint16_t*>(weights)[column * k + element] =
-          to_16_bits(w4_weight(packed, column, element, slabs, format, type), type);
+    for (std::int64_t element = 0; element < k; ++element) {
+      const float weight = w4_weight(packed, column, element, slabs, format, type);
+      if (is_fp8(type))
+        static_cast<float*>(weights)[column * k + element] = weight;
+      else
+        static_cast<std::uint16_t*>(weights)[column * k + element] = to_16_bits(weight, type);
+    }
   return Nothing{};
 }
 

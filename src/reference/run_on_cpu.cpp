@@ -65,7 +65,8 @@ void pack(const MatrixView& from, DataType type, std::int64_t rows, std::int64_t
       return pack<std::uint8_t>(from, rows, columns, to, pitch, [](std::uint8_t bits) { return e4m3_to_float(bits); });
     case DataType::e5m2:
       return pack<std::uint8_t>(from, rows, columns, to, pitch, [](std::uint8_t bits) { return e5m2_to_float(bits); });
-    case DataType::fp32:  // never an operand
+    case DataType::fp32:  // weights of 4 bits, dequantised
+      return pack<float>(from, rows, columns, to, pitch, [](float number) { return number; });
     case DataType::int4:  // dequantised before
       break;
   }
@@ -154,8 +155,9 @@ class Turnstiles {
 // What one thread needs to compute tiles.
 class TileWorker {
  public:
-  TileWorker(const Plan& plan, const GemmArguments& arguments, Turnstiles& turnstiles)
-      : problem_(plan.problem),
+  TileWorker(const Plan& plan, const GemmArguments& arguments, std::int64_t short_sum_elems, Turnstiles& turnstiles)
+      : short_sum_elems_(short_sum_elems),
+        problem_(plan.problem),
         kernel_(plan.kernel),
         arguments_(arguments),
         turnstiles_(turnstiles),
@@ -223,10 +225,10 @@ class TileWorker {
     scale_vectors(block);
   }
 
-  // FP8 in blocks of 128 of K, each of which is summed up by itself.
+  // FP8 in blocks of K, each of which is summed up by itself.
   void add_k_tile(const Block& block, std::int64_t begin, std::int64_t end_k) {
     const std::int64_t end = std::min<std::int64_t>(begin + kernel_.tile_k, end_k);
-    const std::int64_t step = is_fp8(problem_.type_a) ? std::min(kScaleBlockElems, kernel_.tile_k) : kernel_.tile_k;
+    const std::int64_t step = is_fp8(problem_.type_a) ? std::min<std::int64_t>(short_sum_elems_, kernel_.tile_k) : kernel_.tile_k;
     for (std::int64_t k = begin; k < end; k += step) add_block_of_k(block, k, std::min(step, end - k));
   }
 
@@ -292,6 +294,7 @@ class TileWorker {
     }
   }
 
+  const std::int64_t short_sum_elems_;
   const GemmProblem& problem_;
   const KernelConfig& kernel_;
   const GemmArguments& arguments_;
@@ -299,7 +302,7 @@ class TileWorker {
   const Scales scales_a_, scales_b_;
   const std::int64_t pitch_;
   std::vector<float> a_, b_, accumulators_;
-  std::vector<float> shorts_;  // FP8: the sums of one row over 128 of K
+  std::vector<float> shorts_;  // FP8: the short sums of one row
 };
 
 // The items of a plan's schedule, when the sizes of its groups are at hand.
@@ -344,7 +347,7 @@ Status run_on_cpu(const Plan& given, const GemmArguments& given_arguments, int t
   std::atomic<std::int64_t> done{0};
   Turnstiles turnstiles;
   parallel(items, thread_count(threads, items), [&](auto& next, int thread) {
-    TileWorker worker(plan, arguments, turnstiles);
+    TileWorker worker(plan, arguments, weights.short_sum_elems(), turnstiles);
     for (std::int64_t item = next(); item >= 0; item = next()) {
       const WorkTile tile = list.at(static_cast<std::int32_t>(item));
       if (tile.peers > 0) worker.compute(tile);

@@ -112,9 +112,9 @@ void merge(VerifyReport& into, const VerifyReport& from) {
 }
 
 constexpr std::int64_t kBlock = 64;                // of D, in rows and columns
-constexpr std::int64_t kDepth = kScaleBlockElems;  // of K at a time: scales do not change within
+constexpr std::int64_t kDepth = kScaleBlockElems;  // of K at a time, at most: scales do not change within
 
-// What an element's sums are over kDepth of K, added up step by step, and one operand's scale there.
+// What an element's sums are over so much of K, added up step by step, and one operand's scale there.
 struct BlockSums {
   double product = 0;
   double magnitude = 0;
@@ -146,8 +146,9 @@ void add(ElementSums& sums, const BlockSums& block, double scale) {
 // One thread's state: a block of D, its sums, and the panels they are made from.
 class Verifier {
  public:
-  Verifier(const GemmProblem& problem, const Matrices& matrices, const std::int32_t* sizes, double rounding)
-      : rounding_(rounding),
+  Verifier(const GemmProblem& problem, const Matrices& matrices, const std::int32_t* sizes, const Dequantised& weights)
+      : rounding_(weights.rounding()),
+        short_elems_(weights.short_sum_elems()),
         problem_(problem),
         matrices_(matrices),
         sizes_(sizes),
@@ -163,26 +164,27 @@ class Verifier {
     rows_.fill({});
     columns_.fill({});
     const Depth depth = depth_of(batch);
-    for (std::int64_t k = depth.first; k < depth.end; k += kDepth)
-      add_panel(batch, row, rows, column, columns, k, std::min(kDepth, depth.end - k));
+    for (std::int64_t k = depth.first; k < depth.end; k += short_elems_)
+      add_panel(batch, row, rows, column, columns, k, std::min(short_elems_, depth.end - k));
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < columns; ++c) {
         ElementSums& sums = sums_[static_cast<std::size_t>(r * kBlock + c)];
         const Vector &of_a = rows_[static_cast<std::size_t>(r)], &of_b = columns_[static_cast<std::size_t>(c)];
         sums.integers = of_a.integers && of_b.integers;
         sums.rounding = rounding_;
+        sums.short_elems = short_elems_;
         sums.scale_granule = of_a.granule * of_b.granule;
         check({batch, row + r, column + c}, sums, report);
       }
   }
 
   void check_element(const Place& at, VerifyReport& report) const {
-    ElementSums sums{.rounding = rounding_};
+    ElementSums sums{.short_elems = short_elems_, .rounding = rounding_};
     double granule_a = 1, granule_b = 1;
     const Depth depth = depth_of(at.batch);
-    for (std::int64_t first = depth.first; first < depth.end; first += kDepth) {
+    for (std::int64_t first = depth.first; first < depth.end; first += short_elems_) {
       BlockSums block;
-      for (std::int64_t step_at = first; step_at < std::min(depth.end, first + kDepth); step_at += kFp8StepElems) {
+      for (std::int64_t step_at = first; step_at < std::min(depth.end, first + short_elems_); step_at += kFp8StepElems) {
         StepSums step;
         for (std::int64_t k = step_at; k < std::min(depth.end, step_at + kFp8StepElems); ++k) {
           const double a = matrices_.a(at.batch, at.row, k), b = matrices_.b(at.batch, k, at.column);
@@ -285,6 +287,7 @@ class Verifier {
   }
 
   double rounding_;  // of B
+  std::int64_t short_elems_;
   const GemmProblem& problem_;
   const Matrices& matrices_;
   const std::int32_t* sizes_;  // of groups
@@ -388,7 +391,7 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
 
   std::mutex mutex;
   parallel(items, thread_count(0, items), [&](auto& next, int) {
-    Verifier verifier(p, matrices, arguments.groups, weights.rounding());
+    Verifier verifier(p, matrices, arguments.groups, weights);
     VerifyReport own;
     for (std::int64_t item = next(); item >= 0; item = next()) {
       if (every) {

@@ -47,8 +47,9 @@ class W4Test(SluiceTest):
         self.refuse("plan", *CUBE, "--scaling-b", "tensor", says=("scaling_b = tensor with type_b = int4", "Scaling::none"))
         self.refuse("plan", "--m", 1, "--n", 8, "--k", 8, "--w4-zeros", says=("--w4-zeros is for weights of 4 bits", "--type bf16,int4"))
         self.refuse("plan", "--m", 1, "--n", 8, "--k", 8, "--w4-group", 64, says="--w4-group is for weights of 4 bits")
-        self.refuse("plan", "--m", 1, "--n", 8, "--k", 8, "--type", "int4", says=("type_a = int4", "bf16 or fp16"))
-        self.refuse("plan", "--m", 1, "--n", 8, "--k", 8, "--type", "e4m3,int4", says=("type_a = e4m3 with type_b = int4", "bf16 or fp16"))
+        self.refuse("plan", "--m", 1, "--n", 8, "--k", 8, "--type", "int4", says=("type_a = int4", "bf16, fp16 or e4m3"))
+        self.refuse("plan", "--m", 1, "--n", 8, "--k", 8, "--type", "e5m2,int4", says=("type_a = e5m2 with type_b = int4", "bf16, fp16 or e4m3"))
+        self.refuse("plan", "--m", 1, "--n", 8, "--k", 16, "--type", "e4m3,int4", "--scaling-a", "1x128", says=("scaling_a = 1x128 with type_b = int4", "vector, tensor"))
 
     def test_a_packed_file_is_multiplied(self):
         for n, k, group, zero_points in ((72, 96, 32, True), (128, 256, 128, False), (8, 64, 64, False), (72, 96, 0, True)):
@@ -63,6 +64,21 @@ class W4Test(SluiceTest):
             self.assertEqual((kind, shape), ("fp32", (5, n)))
             for got, (expected, size) in zip(values, naive_product(a, weights)):
                 self.assertLessEqual(abs(got - expected), 2 * k * UNIT_ROUNDOFF["fp32"] * size)
+
+    def test_beside_e4m3_weights_are_packed_otherwise_and_mean_the_same(self):
+        weights = self.write_weights(72, 96, 32, True)
+        self.succeed("pack", "q.npy", "--scales", "s.npy", "--zeros", "z.npy", "--group-size", 32, "--type", "e4m3", "-o", "w8.npy")
+        a = Matrix(5, 96, "fp32", random.Random(7).choices((-3.0, -1.0, 0.0, 0.5, 2.0, 7.0), k=5 * 96))  # numbers of e4m3
+        self.write_matrix("a.npy", a)
+        flags = ("--type", "e4m3,int4", "--n", 72, "--out-type", "fp32", "--backend", "reference")
+        text = self.succeed("gemm", "a.npy", "w8.npy", *flags, "-o", "d.npy", "--check=all")
+        self.assertIn("converted to e4m3", text)
+        self.assertIn("all within the bound", text)
+        for got, (expected, size) in zip(read_npy(self.path("d.npy"))[2], naive_product(a, weights)):
+            self.assertLessEqual(abs(got - expected), 2 * 96 * UNIT_ROUNDOFF["fp32"] * size)
+        self.write("o.npy", npy_bytes((96,), struct.pack("<96i", *range(96)), "<i4"))
+        self.refuse("gemm", "a.npy", "w8.npy", *flags, "--order", "o.npy", "--check", says=("--order is for activations of 16 bits", "before they become FP8"))
+        self.refuse("gemm", "a.npy", "w8.npy", *flags, "--scaling-b", "tensor", "--check", says=("--scaling-b is for FP8", "packed"))
 
     def test_a_comes_in_the_order_of_its_weights(self):
         n, k = 72, 96
@@ -111,6 +127,10 @@ class W4Test(SluiceTest):
                 answer = self.succeed_json("gemm", *flags, "--type", kind + ",int4", "--w4-group", group, "--w4-zeros")
                 self.assertTrue(answer["check"]["ok"])
                 self.assertEqual(answer["plan"]["problem"]["w4"], {"group_size": group, "zero_points": True})
+        for scaling in ("none", "tensor", "vector"):
+            answer = self.succeed_json("gemm", *flags, "--type", "e4m3,int4", "--scaling-a", scaling, "--w4-group", 64, "--w4-zeros")
+            self.assertTrue(answer["check"]["ok"])
+            self.assertEqual((answer["plan"]["problem"]["type_a"], answer["plan"]["problem"]["type_d"]), ("e4m3", "bf16"))
         ragged = self.succeed_json("gemm", "--grouping", "ragged", "--groups", "3,5", "--n", 72, "--k", 256, *TYPE, "--check", "--backend", "reference")
         self.assertTrue(ragged["check"]["ok"])
 
@@ -119,6 +139,7 @@ class W4Test(SluiceTest):
             self.skipTest("this build has no emulator")
         flags = ("--m", 5, "--n", 72, "--k", 96, *TYPE, "--check", "--backend", "emulator", "--device", "h10")
         self.assertTrue(self.succeed_json("gemm", *flags, "--w4-group", 32, "--w4-zeros")["check"]["ok"])
+        self.assertTrue(self.succeed_json("gemm", *flags, "--type", "e4m3,int4", "--scaling-a", "vector", "--w4-group", 64, "--w4-zeros")["check"]["ok"])
 
     def test_a_wrong_result_is_seen(self):
         self.write_weights(8, 64, 64, False)

@@ -217,7 +217,7 @@ std::vector<GemmCase> cases_of(const KernelConfig& kernel, int index) {
   for (std::size_t i = 0; i < cases.size(); ++i)
     cases[i] = gpu_tests::with_format(gpu_tests::with_scales(std::move(cases[i]), kernel, index + static_cast<int>(i)), kernel,
                                       index + static_cast<int>(i));
-  if (is_fp8(kernel.type_a)) add_block_scaled(cases, kernel, index);
+  if (is_fp8(kernel.type_b)) add_block_scaled(cases, kernel, index);
   gpu_tests::add_streaming(cases, kernel, 4);
   gpu_tests::add_grouped(cases, kernel, index, /*small=*/true);
   return cases;

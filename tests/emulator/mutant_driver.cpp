@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   gemm_case.exactness = bench::Exactness::exact;
   for (const KernelConfig& kernel : kernel_list()) {
     if (name(kernel) != argv[1]) continue;
-    if (is_fp8(kernel.type_a)) {
+    if (is_fp8(kernel.type_b)) {
       gemm_case.problem.scaling_a = Scaling::per_vector_128;
       gemm_case.problem.scaling_b = Scaling::per_block_128;
       gemm_case.problem.scale_layout_a = Layout::column_major;

@@ -21,6 +21,7 @@ KERNELS = {
     "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none none"),
     "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "w4": ("cooperative, columns_of_b, tma, 8, 64, 256, 1, 1, 1", "bf16xint4_rc_coop_8x64x256_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "w4a8": ("cooperative, columns_of_b, tma, 8, 64, 128, 1, 1, 1", "e4m3xint4_rc_coop_8x64x128_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "streaming": ("streaming, columns_of_b, tma, 8, 16, 128, 1, 1, 1", "bf16xint4_rc_stream_8x16x128_c1x1_swap", "5 1000 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "attention": ("bf16, false, 64, 8", "attention", "64 1 0 1500,300,2600"),
     "window": ("bf16, false, 64, 8", "attention", "64 2 900 2600,1000,2500,1700,2400,1300"),
@@ -41,6 +42,7 @@ PROMOTION = "kernel/mainloop/promoting_consumer.cuh"
 SCALES = "kernel/mainloop/scale_producer.cuh"
 W4_PRODUCER = "kernel/mainloop/w4_producer.cuh"
 DEQUANTISATION = "kernel/mainloop/dequantising_consumer.cuh"
+LOOKUP = "kernel/mainloop/lookup_consumer.cuh"
 STREAMING = "kernel/streaming/streaming_kernel.cuh"
 KV_PRODUCER = "kernel/attention/kv_producer.cuh"
 KV_CONSUMER = "kernel/attention/attention_consumer.cuh"
@@ -105,6 +107,19 @@ BUGS = [
         [("        arch::wgmma_wait<0>();\n        promote(sums, shorts, before);\n        multiply", "        promote(sums, shorts, before);\n        multiply")],
         r"consumer 0 .* (uses an accumulator while wgmma still work on it|finds that an accumulator was written while wgmma still worked on it"
         r"|finds that registers were written while wgmma still read P from them)"),
+    Bug("numbers_of_a_stage_that_has_not_come", "w4a8", LOOKUP, [("          ring_.wait_full(ahead);\n", "")],
+        rf"consumer 0 .*{at(LOOKUP)} reads (what a copy is still filling|what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
+    Bug("one_set_of_registers_for_all_groups", "w4a8", LOOKUP, [("fragments[(kFirst + group + 1) % 2]", "fragments[(kFirst + group) % 2]")],
+        r"consumer 0 .* finds that registers were written while wgmma still read P from them: no wgmma_wait lay between"),
+    Bug("group_promoted_before_it_is_multiplied", "w4a8", LOOKUP,
+        [("        arch::wgmma_wait<0>();\n        promote(sums, shorts, before);\n        multiply", "        promote(sums, shorts, before);\n        multiply")],
+        r"(consumer 0 .* (uses an accumulator while wgmma still work on it|finds that an accumulator was written while wgmma still worked on it"
+        r"|finds that registers were written while wgmma still read P from them)"
+        r"|producer warp 1 .* starts a copy that overwrites what another is still reading)"),
+    Bug("scales_of_the_next_group", "w4a8", LOOKUP, [("        before = next;\n        Fragment", "        Fragment"), ("ahead_of_it);\n        }\n      }", "ahead_of_it);\n        }\n        before = next;\n      }")],
+        r"wrong result: .*outside the bound"),
+    Bug("steps_of_a_chunk_exchanged", "w4a8", LOOKUP, [("codes[step + i / 2][i % 2] = both[i]", "codes[step + 1 - i / 2][i % 2] = both[i]")],
+        r"wrong result: .*outside the bound"),
     Bug("rows_multiplied_before_they_have_come", "streaming", STREAMING,
         [("    if (strip_ == 0) arch::barrier_wait(barriers_ + ((k_tiles_ - left_) >> w4_.log2_slabs_of_arrival), 0);\n", "")],
         rf"{at(STREAMING)} reads (what a copy is still filling|shared memory that nobody has written)"),

@@ -418,10 +418,13 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
   add_nothing_to_multiply(cases);
   add_batches(cases);
   add_placements(cases, kernel);
-  if (is_fp8(kernel.type_a)) scale_all(cases, kernel, kernel_index);
+  if (is_fp8(kernel.type_b)) scale_all(cases, kernel, kernel_index);
   if (kernel.type_b == DataType::int4) {
     add_pieces(cases, kernel);  // of other formats
-    for (std::size_t i = 0; i < cases.size(); ++i) cases[i] = with_format(std::move(cases[i]), kernel, kernel_index + static_cast<int>(i));
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const int n = kernel_index + static_cast<int>(i);
+      cases[i] = with_format(with_scales(std::move(cases[i]), kernel, n / 8), kernel, n);  // there are eight formats
+    }
   }
   add_streaming(cases, kernel, 132);
   add_grouped(cases, kernel, kernel_index);

@@ -141,9 +141,11 @@ TEST(GpuCases, EveryKernelOf4BitsMeetsEveryFormat) {
     std::set<std::tuple<int, bool, SchedulerKind>> in_pieces;
     std::set<std::int64_t> tails;
     std::set<Grouping> groupings;
+    std::set<std::pair<Scaling, int>> scaled;
     int repeated = 0;
     for (const GemmCase& c : cases_for(kernel, static_cast<int>(i), false)) {
       const GemmProblem p = problem_for(kernel, c);
+      scaled.insert({p.scaling_a, p.w4.group_size});
       formats.insert({p.w4.group_size, p.w4.zero_points, c.exactness});
       if (c.options.scheduler) in_pieces.insert({p.w4.group_size, p.w4.zero_points, *c.options.scheduler});
       tails.insert(p.k % 256);
@@ -155,6 +157,7 @@ TEST(GpuCases, EveryKernelOf4BitsMeetsEveryFormat) {
     EXPECT_GE(tails.size(), 8u) << name(kernel);
     EXPECT_EQ(groupings.size(), 3u) << name(kernel);  // none, ragged, masked
     EXPECT_GE(repeated, 1) << name(kernel);
+    EXPECT_EQ(scaled.size(), is_fp8(kernel.type_a) ? 12u : 4u) << name(kernel);  // none, one for all or one for each row
   }
 }
 
@@ -162,7 +165,7 @@ TEST(GpuCases, EveryFp8KernelMeetsEveryKindOfScales) {
   using Kind = std::tuple<Scaling, Scaling, Layout, Layout>;
   for (std::size_t i = 0; i < kernel_list().size(); ++i) {
     const KernelConfig& kernel = kernel_list()[i];
-    if (!is_fp8(kernel.type_a)) continue;
+    if (!is_fp8(kernel.type_b)) continue;
     std::set<std::pair<Kind, bench::Exactness>> kinds;
     std::set<std::pair<Scaling, Scaling>> of_pieces;
     std::set<std::pair<SchedulerKind, Reduction>> shared_out;

@@ -146,13 +146,11 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
 void GemmHarness::place_packed(PlacedCase& placed, const GemmCase& c) {
   const GemmProblem& p = placed.plan.problem;
   const std::vector<std::byte> packed = random_packed_weights(p, c.exactness == bench::Exactness::exact, 2);
-  const std::vector<std::uint16_t> weights = dequantised_weights(p, packed);
+  const std::vector<std::byte> weights = dequantised_weights(p, packed);
   place_memory(b_.elements, static_cast<std::int64_t>(packed.size()), 0, 1, "packed B");
   bench::check(cudaMemcpyAsync(b_.elements.first, packed.data(), packed.size(), cudaMemcpyHostToDevice, stream_), "placing packed B");
-  place_memory(dequantised_b_, static_cast<std::int64_t>(weights.size()), 0, sizeof(std::uint16_t), "B");
-  bench::check(
-      cudaMemcpyAsync(dequantised_b_.first, weights.data(), weights.size() * sizeof(std::uint16_t), cudaMemcpyHostToDevice, stream_),
-      "placing B");
+  place_memory(dequantised_b_, static_cast<std::int64_t>(weights.size()), 0, 1, "B");
+  bench::check(cudaMemcpyAsync(dequantised_b_.first, weights.data(), weights.size(), cudaMemcpyHostToDevice, stream_), "placing B");
   bench::check(cudaStreamSynchronize(stream_), "placing B");
   placed.dequantised_b = dequantised_b_.first;
 }

@@ -79,7 +79,7 @@ std::vector<PackW4Case> pack_w4_cases(bool few) {
             if (group_size > 0 && shape.k % group_size != 0 && shape.k % 16 != 0) continue;
             ++turn;
             PackW4Problem p{.n = shape.n, .k = shape.k, .format = {.group_size = group_size, .zero_points = zero_points}, .source = source};
-            p.type = turn % 2 == 0 ? DataType::bf16 : DataType::fp16;
+            p.type = std::vector{DataType::bf16, DataType::fp16, DataType::e4m3}[bytes(turn / 6 % 3)];
             p.type_scales = std::vector{DataType::bf16, DataType::fp16, DataType::fp32}[bytes(turn / 2 % 3)];
             p.zeros_less_one = turn % 5 != 0;
             cases.push_back({.problem = p, .reordered = reordered, .offset_words = shape.offset});

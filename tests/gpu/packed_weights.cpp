@@ -92,19 +92,21 @@ std::vector<std::byte> random_packed_weights(const GemmProblem& p, bool exact, s
 }
 
 GemmProblem dequantised(GemmProblem p) {
-  p.type_b = p.type_a;
+  const bool of_bytes = is_fp8(p.type_a);
+  p.type_b = of_bytes ? DataType::fp32 : p.type_a;
   p.batch_stride_b = p.batch_stride_b == 0 ? 0 : p.n * p.k;
-  p.w4 = {};
+  if (!of_bytes) p.w4 = {};
   return p;
 }
 
-std::vector<std::uint16_t> dequantised_weights(const GemmProblem& p, const std::vector<std::byte>& packed) {
-  std::vector<std::uint16_t> weights(static_cast<std::size_t>(matrices_b(p) * p.n * p.k));
+std::vector<std::byte> dequantised_weights(const GemmProblem& p, const std::vector<std::byte>& packed) {
+  const std::int64_t matrix_bytes = p.n * p.k * size_bytes(dequantised(p).type_b);
+  std::vector<std::byte> weights(static_cast<std::size_t>(matrices_b(p) * matrix_bytes));
   const std::int64_t bytes = packed_w4_bytes(p.n, p.k, p.w4);
   PackedMatrix one(bytes);
   for (std::int64_t matrix = 0; matrix < matrices_b(p); ++matrix) {
     std::copy_n(packed.data() + matrix * p.batch_stride_b, bytes, one.data());
-    check(unpack_w4_on_cpu(p.n, p.k, p.w4, p.type_a, one.data(), weights.data() + matrix * p.n * p.k));
+    check(unpack_w4_on_cpu(p.n, p.k, p.w4, p.type_a, one.data(), weights.data() + matrix * matrix_bytes));
   }
   return weights;
 }

@@ -20,8 +20,9 @@ void add_streaming(std::vector<GemmCase>& cases, const KernelConfig& kernel, int
 // 2 where results must be exact.
 std::vector<std::byte> random_packed_weights(const GemmProblem& problem, bool exact, std::uint64_t seed);
 
-// The problem of the matrices that those stand for, 16-bit numbers of `weights`, one after the other.
+// The problem of the matrices that those stand for, one after the other: 16-bit numbers, or fp32 beside activations of 8 bits (then the
+// problem keeps their format).
 GemmProblem dequantised(GemmProblem problem);
-std::vector<std::uint16_t> dequantised_weights(const GemmProblem& problem, const std::vector<std::byte>& packed);
+std::vector<std::byte> dequantised_weights(const GemmProblem& problem, const std::vector<std::byte>& packed);
 
 }  // namespace sluice::gpu_tests

@@ -23,6 +23,8 @@ constexpr std::array kKinds = {ScaleKind{per_vector_128, per_block_128, kColumns
                                ScaleKind{per_vector_128, per_tensor, kColumns},
                                ScaleKind{none, per_vector_128, kRows, kColumns}};
 constexpr std::size_t kBlockKinds = 7;
+// Beside weights of 4 bits.
+constexpr std::array kKindsOfA = {ScaleKind{per_vector, none}, ScaleKind{per_tensor, none}, ScaleKind{none, none}};
 
 constexpr std::array<std::int64_t, 9> kEdges = {1, 7, 63, 64, 65, 127, 128, 129, 260};
 constexpr std::array<std::int64_t, 7> kDepths = {16, 112, 128, 144, 1000, 1, 256};
@@ -38,6 +40,7 @@ std::span<const ScaleKind> block_scale_kinds() { return std::span(kKinds).first(
 
 GemmCase with_scales(GemmCase c, const KernelConfig& kernel, int n, std::span<const ScaleKind> kinds) {
   if (!is_fp8(kernel.type_a)) return c;
+  if (kernel.type_b == DataType::int4) kinds = kKindsOfA;
   const ScaleKind& kind = kinds[static_cast<std::size_t>(n) % kinds.size()];
   GemmProblem& p = c.problem;
   p.scaling_a = kind.a;

@@ -203,6 +203,16 @@ def test_pack_w4_and_its_product(source, group_size, backend):
     assert_near(got, exact(a) @ weights.T, abs(exact(a)) @ abs(weights).T * (1 + 2.0**-6) * 2.0**10, "bfloat16")
 
 
+def test_beside_e4m3_weights_are_unpacked_as_they_are():
+    n, k, group_size = 72, 256, 64
+    codes, scales, zeros, weights = w4_layer(n, k, group_size)
+    how = {"group_size": group_size, "zero_points": True}
+    packed = sluice.pack_w4((codes[:, ::2] | codes[:, 1::2] << 4).astype(numpy.uint8), scales, zeros.astype(numpy.uint8), dtype="e4m3")
+    assert packed.nbytes == sluice.packed_w4_bytes(n, k, group_size, True)
+    unpacked = sluice.unpack_w4(packed, n, k, dtype="e4m3", **how)
+    assert unpacked.dtype == numpy.float32 and (unpacked == weights).all()
+
+
 def test_act_order():
     n, k, size = 64, 256, 64
     codes, scales, _, _ = w4_layer(n, k, size)

@@ -193,6 +193,7 @@ std::vector<Error> library_errors() {
       w4_error([](GemmProblem& p) { p.ldb = 4104; }),
       w4_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_b = 1000; }),
       w4_error([](GemmProblem& p) { p.scaling_b = Scaling::per_vector; }),
+      w4_error([](GemmProblem& p) { p.type_a = DataType::e4m3, p.scaling_a = Scaling::per_vector_128; }),
       w4_error([](GemmProblem& p) { p.batch = 2, p.grouping = Grouping::along_k; }),
       plan_error([](GemmProblem& p) { p.k = std::int64_t{1} << 31; }),
       plan_error([=](GemmProblem& p) { p.m = p.k = most; }),

@@ -32,15 +32,30 @@ struct W4Weights {
   int zero(std::int64_t column, std::int64_t group) const {
     return problem.format.zero_points ? z[static_cast<std::size_t>(column * groups + group)] : 8;
   }
-  // Of packed row `row` of K.
-  std::uint16_t weight(std::int64_t column, std::int64_t row) const {
+  // Of packed row `row` of K. Beside activations of 8 bits scales are fp16, and weights are not rounded.
+  float weight(std::int64_t column, std::int64_t row) const {
     const std::int64_t from = order.empty() ? row : order[static_cast<std::size_t>(row)], group = row / group_elems;
     const float given = s[static_cast<std::size_t>(column * groups + group)];
-    const double scale = from_bits(problem.type, to_bits(problem.type, given));
+    const DataType type = problem.type == DataType::e4m3 ? DataType::fp16 : problem.type;
+    const double scale = from_bits(type, to_bits(type, given));
     const int code = q[static_cast<std::size_t>(column * problem.k + from)];
-    return to_bits(problem.type, static_cast<float>((code - zero(column, group)) * scale));
+    const auto exact = static_cast<float>((code - zero(column, group)) * scale);
+    return problem.type == DataType::e4m3 ? exact : from_bits(type, to_bits(type, exact));
   }
 };
+
+// What unpack_w4_on_cpu() gives.
+inline Result<std::vector<float>> unpacked_w4(const PackW4Problem& p, const void* packed) {
+  const auto count = static_cast<std::size_t>(p.n * p.k);
+  std::vector<float> numbers(count, 0.125f);
+  std::vector<std::uint16_t> bits(count, 0x1234);
+  const bool of_bytes = p.type == DataType::e4m3;
+  const Status status =
+      unpack_w4_on_cpu(p.n, p.k, p.format, p.type, packed, of_bytes ? static_cast<void*>(numbers.data()) : static_cast<void*>(bits.data()));
+  if (!status) return status.error();
+  if (!of_bytes) std::transform(bits.begin(), bits.end(), numbers.begin(), [&](std::uint16_t each) { return from_bits(p.type, each); });
+  return numbers;
+}
 
 inline W4Weights random_w4_weights(const PackW4Problem& problem, bool reordered, std::uint64_t seed) {
   W4Weights w{.problem = problem};

@@ -50,16 +50,16 @@ TEST(W4Problem, ValidatingTwiceChangesNothing) {
       }
 }
 
-TEST(W4Problem, BothActivationTypesAndAllResultsAreTaken) {
-  for (const DataType a : {DataType::bf16, DataType::fp16})
+TEST(W4Problem, AllActivationTypesAndAllResultsAreTaken) {
+  for (const DataType a : {DataType::bf16, DataType::fp16, DataType::e4m3})
     for (const DataType d : {DataType::bf16, DataType::fp16, DataType::fp32})
       EXPECT_TRUE(changed([&](GemmProblem& p) { p.type_a = a, p.type_d = d; }).ok());
 }
 
 TEST(W4Problem, OtherTypesAreRefused) {
-  for (const DataType type : {DataType::fp32, DataType::e4m3, DataType::e5m2, DataType::int4})
+  for (const DataType type : {DataType::fp32, DataType::e5m2, DataType::int4})
     expect_refused(changed([&](GemmProblem& p) { p.type_a = type; }), unsupported,
-                   {std::string("type_a = ") + to_string(type) + " with type_b = int4", "bf16 or fp16"});
+                   {std::string("type_a = ") + to_string(type) + " with type_b = int4", "bf16, fp16 or e4m3"});
   expect_refused(validate({.m = 8, .n = 8, .k = 8, .type_a = DataType::int4}), unsupported, {"type_a = int4"});
   expect_refused(changed([](GemmProblem& p) { p.type_d = DataType::int4; }), unsupported, {"type_d = int4"});
 }
@@ -106,9 +106,32 @@ TEST(W4Problem, GroupsHaveAFewSizes) {
 
 TEST(W4Problem, ScalesComePackedAndNotOtherwise) {
   for (const Scaling scaling : {Scaling::per_tensor, Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128}) {
-    expect_refused(changed([=](GemmProblem& p) { p.scaling_a = scaling; }), unsupported, {"scaling_a", "type_b = int4", "Scaling::none"});
+    expect_refused(changed([=](GemmProblem& p) { p.scaling_a = scaling; }), unsupported, {"scaling_a", to_string(scaling)});
     expect_refused(changed([=](GemmProblem& p) { p.scaling_b = scaling; }), unsupported, {"scaling_b", "type_b = int4", "Scaling::none"});
   }
+}
+
+TEST(W4Problem, OfE4m3RowsAreScaledOrAll) {
+  const auto of_bytes = [](auto change) {
+    return changed([&](GemmProblem& p) {
+      p.type_a = DataType::e4m3;
+      change(p);
+    });
+  };
+  for (const Scaling scaling : {Scaling::none, Scaling::per_tensor, Scaling::per_vector}) {
+    const Result<GemmProblem> p = of_bytes([=](GemmProblem& q) { q.scaling_a = scaling; });
+    ASSERT_TRUE(p.ok()) << p.error().message;
+    EXPECT_EQ(p->scaling_a, scaling);
+    EXPECT_EQ(*validate(*p), *p);
+  }
+  for (const Scaling scaling : {Scaling::per_vector_128, Scaling::per_block_128})
+    expect_refused(of_bytes([=](GemmProblem& p) { p.scaling_a = scaling; }), unsupported,
+                   {"scaling_a = ", "type_b = int4", "a scale for each row or one for all (vector, tensor)"});
+  expect_refused(of_bytes([](GemmProblem& p) { p.scaling_b = Scaling::per_tensor; }), unsupported, {"scaling_b", "Scaling::none"});
+  expect_refused(of_bytes([](GemmProblem& p) { p.k = 1000; }), unsupported, {"lda = 1000 with fp8 operands", "pad to 1008"});
+  expect_refused(of_bytes([](GemmProblem& p) { p.batch = 2, p.batch_stride_a = 16392; }), unsupported,
+                 {"batch_stride_a = 16392", "pad to 16400"});
+  EXPECT_TRUE(of_bytes([](GemmProblem& p) { p.k = 1000, p.lda = 1008; }).ok());
 }
 
 TEST(W4Problem, GroupsOfRowsAreTakenAndThoseAlongKAreNot) {
@@ -141,6 +164,20 @@ TEST(W4Plan, TakesKernelsThatDequantiseAndNoOthers) {
   const Result<Plan> of_bf16 = plan({.m = 16, .n = 4096, .k = 1024}, h200());
   EXPECT_EQ(of_bf16->kernel.type_b, DataType::bf16);
   EXPECT_LT(made->predicted.hbm_us, 0.5 * of_bf16->predicted.hbm_us) << "a quarter of the bytes of B";
+}
+
+TEST(W4Plan, ActivationsOf8BitsHaveKernelsOfTheirOwn) {
+  GemmProblem p = w4_problem();
+  p.type_a = DataType::e4m3;
+  p.scaling_a = Scaling::per_vector;
+  for (const std::int64_t m : {1, 16, 100, 5000}) {
+    p.m = m;
+    const Result<Plan> made = plan(p, h200());
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    EXPECT_EQ(made->kernel.type_a, DataType::e4m3);
+    EXPECT_EQ(made->kernel.type_b, DataType::int4);
+  }
+  EXPECT_EQ(describe(*validate(p)), "5000 x 4096 x 1024 e4m3 x int4 -> bf16, groups of 128, scales vector and none");
 }
 
 TEST(W4Plan, ReadsBackFromItsJson) {

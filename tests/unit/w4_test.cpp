@@ -28,11 +28,10 @@ W4Packed packed(const W4Weights& w) {
   return to;
 }
 
-std::vector<std::uint16_t> unpacked(const PackW4Problem& p, const W4Packed& from) {
-  std::vector<std::uint16_t> weights(static_cast<std::size_t>(p.n * p.k), 0x1234);
-  const Status status = unpack_w4_on_cpu(p.n, p.k, p.format, p.type, from.data(), weights.data());
-  EXPECT_TRUE(status.ok()) << status.error().message;
-  return weights;
+std::vector<float> unpacked(const PackW4Problem& p, const W4Packed& from) {
+  const Result<std::vector<float>> weights = unpacked_w4(p, from.data());
+  EXPECT_TRUE(weights.ok()) << weights.error().message;
+  return weights ? *weights : std::vector<float>(static_cast<std::size_t>(p.n * p.k));
 }
 
 // Every source, group size, kind of zero points and type over odd shapes: f(problem, seed).
@@ -48,7 +47,7 @@ void for_each_problem(const std::function<void(const PackW4Problem&, std::uint64
           PackW4Problem p{.n = shape.n, .k = shape.k, .format = {.group_size = group_size, .zero_points = zero_points}, .source = source};
           if (group_size > 0 && p.k % group_size != 0 && p.k % 16 != 0) continue;
           ++seed;
-          p.type = seed % 2 == 0 ? DataType::bf16 : DataType::fp16;
+          p.type = std::vector{DataType::bf16, DataType::fp16, DataType::e4m3}[seed / 3 % 3];
           p.type_scales = std::vector{DataType::bf16, DataType::fp16, DataType::fp32}[seed % 3];
           p.zeros_less_one = seed % 5 != 0;
           f(p, seed);
@@ -59,7 +58,7 @@ TEST(PackW4, GivesBackWhatTheSourceMeans) {
   for_each_problem([](const PackW4Problem& p, std::uint64_t seed) {
     for (const bool reordered : {false, true}) {
       const W4Weights w = random_w4_weights(p, reordered, seed);
-      const std::vector<std::uint16_t> got = unpacked(p, packed(w));
+      const std::vector<float> got = unpacked(p, packed(w));
       for (std::int64_t c = 0; c < p.n; ++c)
         for (std::int64_t k = 0; k < p.k; ++k)
           ASSERT_EQ(got[static_cast<std::size_t>(c * p.k + k)], w.weight(c, k)) << describe(p) << ", column " << c << ", element " << k;
@@ -107,6 +106,35 @@ TEST(PackW4, CodesLieAsWgmmaTakesThem) {
   }
 }
 
+// The same beside activations of 8 bits: "Register Fragments for wgmma.mma_async.m64nNk32". Thread t has in byte b of register r row
+// 16 (t / 32) + t % 32 / 4 + 8 (r % 2) and column 4 (t % 4) + b + 16 (r / 2). Each word of its 16 bytes holds two registers' codes.
+TEST(PackW4, CodesLieAsWgmmaOf8BitsTakesThem) {
+  const W4Weights w = random_w4_weights({.n = 128, .k = 256, .format = {.group_size = 128}, .type = DataType::e4m3}, false, 4);
+  const W4Packed all = packed(w);
+  const std::int64_t slab_bytes = packed_w4_bytes(128, 256, w.problem.format) / (2 * 2);
+  for (std::int64_t block = 0; block < 2; ++block)
+    for (std::int64_t slab = 0; slab < 2; ++slab) {
+      const std::uint8_t* const bytes = bytes_of(all) + (block * 2 + slab) * slab_bytes;
+      for (int step = 0; step < 4; ++step)
+        for (int t = 0; t < 128; ++t)
+          for (int r = 0; r < 4; ++r) {
+            std::uint32_t word = 0;
+            std::memcpy(&word, bytes + step / 2 * 2048 + t * 16 + step % 2 * 8 + r / 2 * 4, sizeof word);
+            for (int b = 0; b < 4; ++b) {
+              const std::int64_t column = block * 64 + t / 32 * 16 + t % 32 / 4 + 8 * (r % 2);
+              const std::int64_t k = slab * 128 + step * 32 + 4 * (t % 4) + b + 16 * (r / 2);
+              ASSERT_EQ(static_cast<int>(word >> (16 * (r % 2) + 4 * b) & 15), w.q[static_cast<std::size_t>(column * 256 + k)]);
+            }
+          }
+      for (int place = 0; place < 64; ++place) {
+        std::uint16_t scale = 0;
+        std::memcpy(&scale, bytes + 4096 + place * 2, sizeof scale);
+        const std::int64_t column = block * 64 + place / 16 * 16 + place % 16 / 2 + place % 2 * 8;
+        ASSERT_EQ(scale, to_fp16_bits(w.s[static_cast<std::size_t>(column * w.groups + slab)]));
+      }
+    }
+}
+
 // All of a slab is weights to a kernel, and those beyond n and k are 0.
 TEST(PackW4, PaddingIsWeightsOfZero) {
   for_each_problem([](const PackW4Problem& p, std::uint64_t seed) {
@@ -117,13 +145,14 @@ TEST(PackW4, PaddingIsWeightsOfZero) {
     W4Format whole = p.format;
     if (whole.group_size == 0) whole.group_size = 128;
     ASSERT_EQ(packed_w4_bytes(n, k, whole), packed_w4_bytes(p.n, p.k, p.format));
-    std::vector<std::uint16_t> weights(static_cast<std::size_t>(n * k));
-    ASSERT_TRUE(unpack_w4_on_cpu(n, k, whole, p.type, all.data(), weights.data()).ok());
+    PackW4Problem of_all = p;
+    of_all.n = n, of_all.k = k, of_all.format = whole;
+    const std::vector<float> weights = unpacked(of_all, all);
     for (std::int64_t c = 0; c < n; ++c)
       for (std::int64_t i = 0; i < k; ++i) {
-        const float got = from_bits(p.type, weights[static_cast<std::size_t>(c * k + i)]);
+        const float got = weights[static_cast<std::size_t>(c * k + i)];
         if (c < p.n && i < p.k) {
-          ASSERT_EQ(weights[static_cast<std::size_t>(c * k + i)], w.weight(c, i));
+          ASSERT_EQ(got, w.weight(c, i));
           continue;
         }
         // A zero point of 16 has no code: what shares its scale is one step from 0.
@@ -160,21 +189,21 @@ TEST(PackW4, KnownWeights) {
   W4Packed to = room_for(p);
   const PackW4Arguments arguments{.codes = codes.data(), .scales = scales.data(), .zeros = zeros.data(), .packed = to.data()};
   ASSERT_TRUE(pack_w4_on_cpu(p, arguments).ok());
-  std::vector<std::uint16_t> got = unpacked(p, to);
-  for (int k = 0; k < 8; ++k) EXPECT_EQ(from_bf16_bits(got[static_cast<std::size_t>(k)]), static_cast<float>(k - 16) * 0.5f);
-  for (int k = 0; k < 8; ++k) EXPECT_EQ(from_bf16_bits(got[static_cast<std::size_t>(16 + k)]), static_cast<float>(k - 8) * 0.5f);
+  std::vector<float> got = unpacked(p, to);
+  for (int k = 0; k < 8; ++k) EXPECT_EQ(got[static_cast<std::size_t>(k)], static_cast<float>(k - 16) * 0.5f);
+  for (int k = 0; k < 8; ++k) EXPECT_EQ(got[static_cast<std::size_t>(16 + k)], static_cast<float>(k - 8) * 0.5f);
   // The second format of GPTQ has them as they are.
   p.zeros_less_one = false;
   ASSERT_TRUE(pack_w4_on_cpu(p, arguments).ok());
   got = unpacked(p, to);
-  EXPECT_EQ(from_bf16_bits(got[0]), -7.5f);
+  EXPECT_EQ(got[0], -7.5f);
   // AWQ: the first row's columns 0 to 7 are 0, 4, 1, 5, 2, 6, 3, 7.
   p.source = W4Source::awq;
   zeros[0] = 0;
   ASSERT_TRUE(pack_w4_on_cpu(p, arguments).ok());
   got = unpacked(p, to);
   const std::vector<float> expected = {0, 4, 1, 5, 2, 6, 3, 7};
-  for (std::size_t c = 0; c < 8; ++c) EXPECT_EQ(from_bf16_bits(got[c * 8]), expected[c] * 0.5f);
+  for (std::size_t c = 0; c < 8; ++c) EXPECT_EQ(got[c * 8], expected[c] * 0.5f);
 }
 
 TEST(PackW4, ScalesAreRoundedOnceAndWeightsOnce) {
@@ -186,14 +215,21 @@ TEST(PackW4, ScalesAreRoundedOnceAndWeightsOnce) {
   W4Packed to = room_for(p);
   const PackW4Arguments arguments{.codes = codes.data(), .scales = scales.data(), .packed = to.data()};
   ASSERT_TRUE(pack_w4_on_cpu(p, arguments).ok());
-  std::vector<std::uint16_t> got = unpacked(p, to);
-  EXPECT_EQ(from_bf16_bits(got[0]), 7.0625f);  // 7 (1 + 2^-7) = 7.0546875 is nearer to it than to 7.03125
-  EXPECT_TRUE(std::isnan(from_bf16_bits(got[16])));
-  EXPECT_TRUE(std::isinf(from_bf16_bits(got[32])));
+  std::vector<float> got = unpacked(p, to);
+  EXPECT_EQ(got[0], 7.0625f);  // 7 (1 + 2^-7) = 7.0546875 is nearer to it than to 7.03125
+  EXPECT_TRUE(std::isnan(got[16]));
+  EXPECT_TRUE(std::isinf(got[32]));
   p.type = DataType::fp16;
   ASSERT_TRUE(pack_w4_on_cpu(p, arguments).ok());
   got = unpacked(p, to);
-  EXPECT_EQ(from_fp16_bits(got[0]), 7.02734375f);  // exact: 7 (1 + 2^-8)
+  EXPECT_EQ(got[0], 7.02734375f);  // exact: 7 (1 + 2^-8)
+  // Beside e4m3 scales are fp16, and weights are what they are.
+  p.type = DataType::e4m3;
+  scales[3] = 1.0f + 0x1p-10f;
+  ASSERT_TRUE(pack_w4_on_cpu(p, arguments).ok());
+  got = unpacked(p, to);
+  EXPECT_EQ(got[0], 7.02734375f);
+  EXPECT_EQ(got[48], 7 * (1.0f + 0x1p-10f)) << "14 bits: no number of fp16 or bf16";
 }
 
 template <class Change>
@@ -213,7 +249,8 @@ TEST(PackW4Problem, RefusalsSayWhatIsWrong) {
   expect_refused(changed([](auto& p) { p.k = 40, p.format.group_size = 32; }), invalid_argument, {"k = 40", "to 48"});
   expect_refused(changed([](auto& p) { p.format.group_size = 16; }), unsupported, {"group_size = 16", "32, 64 or 128"});
   expect_refused(changed([](auto& p) { p.format.group_size = -1; }), unsupported, {"group_size = -1", "0 for the whole column"});
-  expect_refused(changed([](auto& p) { p.type = DataType::fp32; }), unsupported, {"type = fp32", "bf16 or fp16"});
+  expect_refused(changed([](auto& p) { p.type = DataType::fp32; }), unsupported, {"type = fp32", "bf16, fp16 or e4m3"});
+  expect_refused(changed([](auto& p) { p.type = DataType::e5m2; }), unsupported, {"type = e5m2", "bf16, fp16 or e4m3"});
   expect_refused(changed([](auto& p) { p.type_scales = DataType::e4m3; }), unsupported, {"type_scales = e4m3"});
   expect_refused(changed([](auto& p) { p.source = static_cast<W4Source>(7); }), invalid_argument, {"source is none"});
   expect_refused(changed([](auto& p) { p.n = std::int64_t{1} << 31; }), too_large, {"n = 2147483648 is over the limit"});
@@ -261,6 +298,7 @@ TEST(PackW4Problem, PointersAreChecked) {
   EXPECT_TRUE(pack_w4_on_cpu({.n = 8, .k = 0}, {}).ok());
   expect_refused(unpack_w4_on_cpu(8, 32, {}, DataType::bf16, nullptr, bytes), invalid_argument, {"packed is null"});
   expect_refused(unpack_w4_on_cpu(8, 32, {}, DataType::fp32, bytes, bytes), unsupported, {"type = fp32"});
+  expect_refused(unpack_w4_on_cpu(8, 32, {}, DataType::e4m3, bytes, bytes + 2), misaligned, {"weights lies 2 bytes", "4"});
   expect_refused(unpack_w4_on_cpu(8, 36, {}, DataType::bf16, bytes, bytes), invalid_argument, {"k = 36"});
 }
 
@@ -323,7 +361,7 @@ TEST(PermuteColumns, BelongsToThePackedOrder) {
   for (std::size_t i = 0; i < 96; ++i) group_of[i] = static_cast<std::int32_t>(i * 7 % 3);
   w.order.resize(96);
   ASSERT_TRUE(order_of_groups(96, 32, group_of.data(), w.order.data()).ok());
-  const std::vector<std::uint16_t> weights = unpacked(p, packed(w));
+  const std::vector<float> weights = unpacked(p, packed(w));
   std::vector<std::uint16_t> a(96), permuted(2 * 104, 0x7777);
   std::iota(a.begin(), a.end(), std::uint16_t{100});
   ASSERT_TRUE(permute_columns_on_cpu({.m = 2, .k = 96, .ld_from = 0 + 96, .ld_to = 104}, std::vector<std::uint16_t>(192, 5).data(),
@@ -336,7 +374,7 @@ TEST(PermuteColumns, BelongsToThePackedOrder) {
       const std::size_t row = permuted[i] - 100u;  // of K, as the checkpoint has it
       const auto group = static_cast<std::size_t>(group_of[row]);
       const double scale = from_bf16_bits(to_bf16_bits(w.s[c * 3 + group]));
-      EXPECT_EQ(weights[c * 96 + i], to_bf16_bits(static_cast<float>((w.q[c * 96 + row] - w.z[c * 3 + group]) * scale)));
+      EXPECT_EQ(weights[c * 96 + i], from_bf16_bits(to_bf16_bits(static_cast<float>((w.q[c * 96 + row] - w.z[c * 3 + group]) * scale))));
     }
 }
 

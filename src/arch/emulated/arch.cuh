@@ -9,6 +9,7 @@
 
 #include "sluice/types.hpp"
 
+#include "arch/code_table.hpp"
 #include "arch/emulated/engine.hpp"
 #include "arch/emulated/numbers.hpp"
 #include "arch/types.hpp"
@@ -281,7 +282,30 @@ SLUICE_DEVICE void wgmma_8_bit(float (&d)[registers], std::uint64_t p_descriptor
   emulated::wgmma({kNumbers(type_p), kNumbers(type_q), Major::k, Major::k, registers * 2, adds}, d, p_descriptor, q_descriptor, at);
 }
 
+template <DataType type, bool adds, int registers>
+SLUICE_DEVICE void wgmma_8_bit(float (&d)[registers], const std::uint32_t (&p)[4], std::uint64_t q_descriptor,
+                               Location at = Location::current()) {
+  static_assert(type == DataType::e4m3);
+  constexpr auto kNumbers = emulated::Numbers::e4m3;
+  emulated::wgmma({kNumbers, kNumbers, Major::k, Major::k, registers * 2, adds}, d, p, q_descriptor, at);
+}
+
 // codes of 4 bits
+SLUICE_DEVICE CodeTable code_table(std::uint32_t zero) {
+  return code_table_of(static_cast<int>(zero < kLargestZeroPoint ? zero : kLargestZeroPoint));
+}
+SLUICE_DEVICE void look_up_codes(std::uint32_t word, const CodeTable& low, const CodeTable& high, std::uint32_t& first,
+                                 std::uint32_t& second) {
+  const auto number = [word](const CodeTable& table, int code) {
+    const std::uint32_t which = word >> 4 * code & 15;
+    return (table.words[which / 4] >> which % 4 * 8 & 0xff) << code % 4 * 8;
+  };
+  first = second = 0;
+  for (int code = 0; code < 4; ++code) {
+    first |= number(low, code);
+    second |= number(high, code + 4);
+  }
+}
 SLUICE_DEVICE std::uint32_t in_both_halves(std::uint32_t bits) { return (bits & 0xffff) * 0x10001; }
 template <DataType type>
 SLUICE_DEVICE std::uint32_t zero_point_pair(std::uint32_t zero) {

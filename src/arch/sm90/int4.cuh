@@ -1,4 +1,4 @@
-// From codes of 4 bits to numbers of 16, two at a time.
+// From codes of 4 bits to numbers: of 16 bits two at a time, of e4m3 four at a time.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -8,6 +8,7 @@
 
 #include "sluice/types.hpp"
 
+#include "arch/code_table.hpp"
 #include "arch/sm90/device.cuh"
 #include "arch/sm90/numbers.cuh"
 
@@ -63,6 +64,37 @@ template <DataType type>
 SLUICE_DEVICE float as_number(std::uint32_t bits) {
   const auto low = static_cast<std::uint16_t>(bits);
   return type == DataType::bf16 ? bf16_to_float(low) : fp16_to_float(low);
+}
+
+// Numbers of e4m3 are looked up: there are 16.
+static __device__ const CodeTables kCodeTables = all_code_tables();
+
+// That of a zero point; of one above 16, which no source has, that of 16.
+SLUICE_DEVICE CodeTable code_table(std::uint32_t zero) {
+  const CodeTable* const table = kCodeTables.of + min(zero, static_cast<std::uint32_t>(kLargestZeroPoint));
+  const uint4 words = __ldg(reinterpret_cast<const uint4*>(table));
+  return {{words.x, words.y, words.z, words.w}};
+}
+
+// (Written in C++, __byte_perm() masks the selector first.)
+SLUICE_DEVICE std::uint32_t permute_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
+  std::uint32_t bytes;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(low), "r"(high), "r"(selector));
+  return bytes;
+}
+
+// Codes 0 to 3 of `word` by the first table, 4 to 7 by the second. A byte permutation takes one of 8 bytes by the low three bits of each 4
+// of its selector's lower 16, and reads the fourth as a wish for signs: so one for each half of a table, and one more that chooses by the
+// codes' fourth bits.
+SLUICE_DEVICE void look_up_codes(std::uint32_t word, const CodeTable& low, const CodeTable& high, std::uint32_t& first,
+                                 std::uint32_t& second) {
+  constexpr std::uint32_t kLowBits = 0x77777777, kFourthBit = 0x44444444, kInOrder = 0x32103210;
+  const std::uint32_t selector = word & kLowBits, chosen = and_or(word >> 1, kFourthBit, kInOrder);
+  const auto four = [](const CodeTable& t, std::uint32_t select, std::uint32_t choose) {
+    return permute_bytes(permute_bytes(t.words[0], t.words[1], select), permute_bytes(t.words[2], t.words[3], select), choose);
+  };
+  first = four(low, selector, chosen);
+  second = four(high, selector >> 16, chosen >> 16);
 }
 
 }  // namespace sluice::arch

@@ -6,6 +6,7 @@
 
 #include "core/groups.hpp"
 #include "kernel/mainloop/dequantising_consumer.cuh"
+#include "kernel/mainloop/lookup_consumer.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
 #include "kernel/mainloop/promoting_consumer.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
@@ -18,11 +19,14 @@ SLUICE_DEVICE int blocks_with_rows(const WorkTile& tile, int first_block, int bl
   return there < 0 ? 0 : there < blocks ? there : blocks;
 }
 
+template <KernelConfig config, int blocks>
+using ConsumerOfCodes = std::conditional_t<is_fp8(config.type_a), LookupConsumer<config, blocks>, DequantisingConsumer<config, blocks>>;
+
 // What multiplies `blocks` blocks of P's rows.
 template <KernelConfig config, int blocks = Accumulators<config>::kBlocks>
 using Consumer =
     std::conditional_t<promotes(config), PromotingConsumer<config, blocks>,
-                       std::conditional_t<dequantises(config), DequantisingConsumer<config, blocks>, WgmmaConsumer<config, blocks>>>;
+                       std::conditional_t<dequantises(config), ConsumerOfCodes<config, blocks>, WgmmaConsumer<config, blocks>>>;
 
 // How much of its part of a tile a consumer warpgroup has to multiply.
 template <KernelConfig config>

@@ -44,14 +44,16 @@ class PackW4Kernel {
 
   SLUICE_DEVICE void store_codes(int thread) const {
     const int chunk = thread / kChunkThreads, in_chunk = thread % kChunkThreads;
-    const W4Element first = w4_element_at(in_chunk, 0, 0);
-    const int column = block_ * kW4BlockColumns + first.column, k = slab_ * kW4SlabElems + chunk * kW4ChunkElems;
+    const int column = block_ * kW4BlockColumns + w4_first_column(in_chunk), k = slab_ * kW4SlabElems + chunk * kW4ChunkElems;
     std::uint8_t* const target = target_ + chunk * kW4ChunkBytes + in_chunk * 16;
     const bool whole = (slab_ + 1) * kW4SlabElems <= p_.k && (block_ + 1) * kW4BlockColumns <= p_.n;
     if (whole) {
       Vector codes{};
       if (p_.order == nullptr && p_.source != W4Source::awq) {
-        take_words_along_k(column, k, first.k / 2, codes.words);
+        if (is_fp8(p_.type))
+          take_halves_along_k(column, k, in_chunk % 4, codes.words);
+        else
+          take_bytes_along_k(column, k, in_chunk % 4, codes.words);
       } else {
         SLUICE_UNROLL
         for (int step = 0; step < kSteps; ++step) codes.words[step] = word_of_elements<true>(column, k, in_chunk, step);
@@ -67,7 +69,7 @@ class PackW4Kernel {
 
   // From words of 8 elements of a column: of each the thread takes the same byte, two neighbours along K. Lanes of a quad read the same
   // words.
-  SLUICE_DEVICE void take_words_along_k(int column, int k, int byte, std::uint32_t (&codes)[kSteps]) const {
+  SLUICE_DEVICE void take_bytes_along_k(int column, int k, int byte, std::uint32_t (&codes)[kSteps]) const {
     SLUICE_UNROLL
     for (int high = 0; high < 2; ++high) {
       std::uint32_t words[kWordsAlongK];
@@ -76,6 +78,20 @@ class PackW4Kernel {
       for (int i = 0; i < kWordsAlongK; ++i) {
         const std::uint32_t two = words[i] >> (8 * byte) & 0xff;
         codes[i / 2] |= ((two & 0x0f) | (two & 0xf0) << 12) << (4 * (high + i % 2 * 2));
+      }
+    }
+  }
+
+  // Beside activations of 8 bits: of every second word one half, four neighbours along K.
+  SLUICE_DEVICE void take_halves_along_k(int column, int k, int half, std::uint32_t (&codes)[kSteps]) const {
+    SLUICE_UNROLL
+    for (int high = 0; high < 2; ++high) {
+      std::uint32_t words[kWordsAlongK];
+      load_words(column + 8 * high, k, words);
+      SLUICE_UNROLL
+      for (int step = 0; step < kSteps; ++step) {
+        const std::uint32_t word = half < 2 ? words[2 * step] : words[2 * step + 1];
+        codes[step] |= (word >> (half % 2 * 16) & 0xffff) << (16 * high);
       }
     }
   }
@@ -103,16 +119,16 @@ class PackW4Kernel {
     int elements[kAlongK], rows[kAlongK];
     SLUICE_UNROLL
     for (int i = 0; i < kAlongK; ++i) {
-      elements[i] = k + w4_element_at(in_chunk, step, 2 * i).k;
+      elements[i] = k + w4_element_at(in_chunk, step, i, p_.type);
       rows[i] = p_.order != nullptr && (whole || elements[i] < p_.k) ? arch::load_global(p_.order + elements[i]) : elements[i];
     }
     std::uint32_t word = 0;
     SLUICE_UNROLL
-    for (int nibble = 0; nibble < 2 * kAlongK; ++nibble) {
-      const int element = elements[nibble / 2], of_column = column + nibble % 2 * 8;
+    for (int i = 0; i < 2 * kAlongK; ++i) {
+      const int element = elements[i / 2], of_column = column + i % 2 * 8;
       const bool there = whole || (of_column < p_.n && element < p_.k);
-      const int one = there ? code(of_column, rows[nibble / 2]) : padding_code(of_column, element);
-      word |= static_cast<std::uint32_t>(one) << (4 * nibble);
+      const int one = there ? code(of_column, rows[i / 2]) : padding_code(of_column, element);
+      word |= static_cast<std::uint32_t>(one) << (4 * w4_nibble(i % 2, i / 2, p_.type));
     }
     return word;
   }
@@ -152,7 +168,7 @@ class PackW4Kernel {
       const std::uint16_t bits = arch::load_global(static_cast<const std::uint16_t*>(p_.scales) + at);
       scale = p_.type_scales == DataType::bf16 ? arch::bf16_to_float(bits) : arch::fp16_to_float(bits);
     }
-    return p_.type == DataType::bf16 ? arch::float_to_bf16(scale) : arch::float_to_fp16(scale);
+    return w4_scale_type(p_.type) == DataType::bf16 ? arch::float_to_bf16(scale) : arch::float_to_fp16(scale);
   }
 
   SLUICE_DEVICE int zero(int column, int begin) const {

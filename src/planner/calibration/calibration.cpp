@@ -86,9 +86,10 @@ void fields(Either<Calibration> auto& s, auto&& field) {
 std::string kernel_key(const KernelConfig& kernel) {
   const std::string whole = name(kernel);  // "bf16_rc_coop_...": type, layout, and what is wanted
   // Promotion and dequantisation take time of their own: such kernels have factors of their own.
-  return std::string(is_fp8(kernel.type_a) ? "fp8_"
-                     : dequantises(kernel) ? "w4_"
-                                           : "") +
+  const bool fp8 = is_fp8(kernel.type_a);
+  return std::string(dequantises(kernel) ? fp8 ? "w4a8_" : "w4_"
+                     : fp8               ? "fp8_"
+                                         : "") +
          whole.substr(whole.find('_', whole.find('_') + 1) + 1);
 }
 
