@@ -12,12 +12,12 @@
 namespace sluice {
 
 struct BenchOptions {
-  // square, wave, splitk, llm, all (those four), fp8, w4a16, random, or a file with a shape in each line (CSV m,n,k or JSON lines); or
-  // several, separated by commas.
+  // square, wave, splitk, llm, all (those four), fp8, w4a16, w4a8, random, or a file with a shape in each line (CSV m,n,k or JSON lines);
+  // or several, separated by commas.
   std::string suite = "llm";
   std::uint64_t seed = 1;  // of the suite random
 
-  // Of A and B, bf16 or e4m3, or int4: B of 4 bits beside a bf16 A. Empty: the suite's own, which is bf16 but for fp8 and w4a16.
+  // Of A and B, bf16 or e4m3, or int4: B of 4 bits beside a bf16 A. Empty: the suite's own, which is bf16 but for fp8, w4a16 and w4a8.
   std::optional<DataType> type;
 
   // What Sluice is measured against: "cublaslt" (the first answer of its heuristic) and "cublaslt-best" (the fastest of the first 16).

@@ -17,7 +17,7 @@ struct OperandSet {
   void* d = nullptr;               // m x n, row-major
   const float* scale_a = nullptr;  // null without scales
   const float* scale_b = nullptr;
-  const void* dense_b = nullptr;  // what packed weights are, n x k in bf16. Null: b is dense
+  const void* dense_b = nullptr;  // what packed weights are, n x k in A's type. Null: b is dense
 
   GemmArguments arguments() const { return {.a = a, .b = b, .d = d, .scale_a = scale_a, .scale_b = scale_b}; }
   // Those of with_dense_weights().

@@ -233,6 +233,7 @@ Json result_json(const ShapeResult& result, bool planner) {
                {"n", shape.n},
                {"k", shape.k},
                {"type", to_string(shape.type)},
+               {"type_a", to_string(type_of_a(shape))},
                {"kernel", result.kernel},
                {"scheduler", result.scheduler},
                {"predicted", to_json(result.predicted)},
@@ -280,8 +281,10 @@ double ratio(const ShapeResult& result, const RivalTiming& rival) {
 }
 
 double floor_us(const ShapeResult& result) {
-  constexpr double kFlopsPerUs = 800e6;  // of dense bf16 on an H200, a round number below the 869 TFLOP/s of the best products
-  return result.stream.us > 0 ? std::max(result.stream.us, flops(result.shape) / kFlopsPerUs) : 0;
+  // On an H200: round numbers below the 869 TFLOP/s of the best products of bf16 and the 1190 of FP8.
+  constexpr double kFlopsPerUs = 800e6, kFp8FlopsPerUs = 1100e6;
+  const double flops_per_us = is_fp8(type_of_a(result.shape)) ? kFp8FlopsPerUs : kFlopsPerUs;
+  return result.stream.us > 0 ? std::max(result.stream.us, flops(result.shape) / flops_per_us) : 0;
 }
 
 double planner_loss(const ShapeResult& result) {

@@ -24,7 +24,7 @@ SetBytes::SetBytes(const Shape& shape) {
   if (has_w4(shape)) {
     dense_b = room_of(p.n * p.k, size_bytes(p.type_a));
     codes = room_of(p.n * p.k / 2, 1);
-    code_scales = room_of(p.n * w4_groups(p.k, kBenchW4), size_bytes(p.type_a));
+    code_scales = room_of(p.n * w4_groups(p.k, kBenchW4), size_bytes(kCodeScales));
   }
   d = room_of(p.m * p.n, size_bytes(p.type_d));
   scale_a = room_of(p.batch_stride_scale_a, sizeof(float));  // as for a batch: from the first to where the next matrix's would begin

@@ -76,6 +76,14 @@ std::vector<Shape> w4a16() {
     for (const std::int64_t m : kRows) shapes.push_back({"w4a16", m, weights.n, weights.k, DataType::int4});
   return shapes;
 }
+std::vector<Shape> w4a8() {
+  std::vector<Shape> shapes = w4a16();
+  for (Shape& shape : shapes) {
+    shape.suite = "w4a8";
+    shape.activations = DataType::e4m3;
+  }
+  return shapes;
+}
 
 // Drawn by hand: the standard library's distributions differ between libraries, and the shapes of a seed must not.
 class Draw {
@@ -169,7 +177,7 @@ Result<std::vector<Shape>> read_shapes(std::istream& lines, const std::string& o
 }
 
 const std::vector<std::string>& suite_names() {
-  static const std::vector<std::string> names = {"square", "wave", "splitk", "llm", "all", "fp8", "w4a16", "random"};
+  static const std::vector<std::string> names = {"square", "wave", "splitk", "llm", "all", "fp8", "w4a16", "w4a8", "random"};
   return names;
 }
 
@@ -187,6 +195,7 @@ Result<std::vector<Shape>> find_one(const std::string& wanted, std::uint64_t see
   if (wanted == "all") return all;
   if (wanted == "fp8") return fp8();
   if (wanted == "w4a16") return w4a16();
+  if (wanted == "w4a8") return w4a8();
   if (wanted == "random") return random_shapes(seed);
   std::error_code ignored;
   std::ifstream file;
@@ -231,7 +240,7 @@ std::int64_t scale_blocks(std::int64_t extent) { return round_up(extent, kScaleB
 
 GemmProblem problem_of(const Shape& shape, const BenchOptions& options) {
   GemmProblem p{.m = shape.m, .n = shape.n, .k = shape.k, .type_a = shape.type, .type_b = shape.type, .constant_b = options.constant_b};
-  if (has_w4(shape)) p.type_a = DataType::bf16;
+  p.type_a = type_of_a(shape);
   if (!is_fp8(shape.type)) return p;
   constexpr std::int64_t kRowBytes = 16, kAdjacentScales = 4;
   p.lda = p.ldb = round_up(shape.k, kRowBytes);
@@ -252,7 +261,8 @@ GemmProblem with_dense_weights(const GemmProblem& problem) {
 }
 
 Shape with_dense_weights(Shape shape) {
-  if (has_w4(shape)) shape.type = DataType::bf16;
+  shape.type = type_of_a(shape);
+  shape.activations = DataType::bf16;
   return shape;
 }
 
@@ -268,7 +278,7 @@ double flops(const Shape& s) { return 2.0 * static_cast<double>(s.m) * static_ca
 double bytes(const Shape& s) {
   const double m = static_cast<double>(s.m), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
   const double output = 2.0 * m * n;
-  if (has_w4(s)) return 2 * m * k + static_cast<double>(packed_w4_bytes(s.n, s.k, kBenchW4)) + output;
+  if (has_w4(s)) return m * k * size_bytes(s.activations) + static_cast<double>(packed_w4_bytes(s.n, s.k, kBenchW4)) + output;
   const double inputs = (m * k + n * k) * size_bytes(s.type);
   if (!is_fp8(s.type)) return inputs + output;
   return inputs + output + sizeof(float) * static_cast<double>((s.m + scale_blocks(s.n)) * scale_blocks(s.k));
@@ -276,6 +286,6 @@ double bytes(const Shape& s) {
 
 // An H200 multiplies about 190 operations of bf16 for each byte its memory brings (869 TFLOP/s sustained over 4.65 TB/s, November 2026),
 // and its tensor cores take twice as many of FP8.
-bool memory_bound(const Shape& shape) { return flops(shape) < (is_fp8(shape.type) ? 380 : 190) * bytes(shape); }
+bool memory_bound(const Shape& shape) { return flops(shape) < (is_fp8(type_of_a(shape)) ? 380 : 190) * bytes(shape); }
 
 }  // namespace sluice::bench

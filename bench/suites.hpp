@@ -19,19 +19,23 @@ struct Shape {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  DataType type = DataType::bf16;  // of A and B, or int4: of B, beside a bf16 A. See problem_of()
+  DataType type = DataType::bf16;         // of A and B, or int4: of B alone. See problem_of()
+  DataType activations = DataType::bf16;  // beside int4
 
   bool operator==(const Shape&) const = default;
 };
 
 // Groups of 128 without zero points: what most models quantised to 4 bits have.
 inline constexpr W4Format kBenchW4 = {};
+inline constexpr DataType kCodeScales = DataType::bf16;  // as they are packed from
 inline bool has_w4(const Shape& shape) { return shape.type == DataType::int4; }
+inline DataType type_of_a(const Shape& shape) { return has_w4(shape) ? shape.activations : shape.type; }
 
 std::string to_string(const Shape& shape);  // "4096x4096x4096"
 
 // "square", "wave", "splitk", "llm", those together ("all"); "fp8": the projections of a mixture-of-experts model in e4m3; "w4a16":
-// layers of Llama 3 with weights of 4 bits; and "random": a hundred shapes drawn from a seed.
+// layers of Llama 3 with weights of 4 bits; "w4a8": the same beside activations of e4m3, without scales; and "random": a hundred shapes
+// drawn from a seed.
 const std::vector<std::string>& suite_names();
 
 // The shapes of the suites and files named, separated by commas. A shape that a suite names again is not there twice.

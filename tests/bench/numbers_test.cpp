@@ -58,6 +58,11 @@ TEST(Sizing, PackedWeightsMakeThreeTimesTheCacheByThemselves) {
   EXPECT_GT(static_cast<std::size_t>(sets) * bytes.b, 3 * kL2);
   const std::size_t once = bytes.d + bytes.codes + bytes.code_scales;
   EXPECT_EQ(rotating_set_count(shape, kL2, once + 2 * (bytes.all() + bytes.dense_b)), 2) << "the rival's weights take memory too";
+  const SetBytes beside_e4m3({"", 1024, 4096, 4096, DataType::int4, DataType::e4m3});
+  EXPECT_EQ(beside_e4m3.b, bytes.b);
+  EXPECT_EQ(beside_e4m3.code_scales, bytes.code_scales);
+  EXPECT_EQ(2 * beside_e4m3.dense_b, bytes.dense_b);
+  EXPECT_EQ(2 * beside_e4m3.a, bytes.a);
   EXPECT_GE(rotating_set_count({"", 16, 12, 64, DataType::int4}, kL2, kMemory), 1) << "refused later, with its reason";
 }
 

@@ -56,6 +56,20 @@ TEST(Suites, ThatOfW4a16HasWeightsOf4BitsAndIsNoPartOfAll) {
   for (const Shape& shape : suite("all")) EXPECT_FALSE(has_w4(shape));
 }
 
+TEST(Suites, ThatOfW4a8IsTheSameBesideE4m3) {
+  std::vector<Shape> shapes = suite("w4a8");
+  ASSERT_EQ(shapes.size(), suite("w4a16").size());
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    EXPECT_TRUE(has_w4(shapes[i]));
+    EXPECT_EQ(type_of_a(shapes[i]), DataType::e4m3);
+    EXPECT_LT(bytes(shapes[i]), bytes(suite("w4a16")[i]));
+    shapes[i].activations = DataType::bf16;
+    shapes[i].suite = "w4a16";
+  }
+  EXPECT_EQ(shapes, suite("w4a16"));
+  EXPECT_EQ(suite("w4a8,w4a16").size(), 2 * shapes.size());
+}
+
 TEST(Suites, NoShapeComesTwiceInOne) {
   std::vector<std::string> names;
   for (const Shape& shape : suite("all")) names.push_back(shape.suite + to_string(shape));
@@ -184,7 +198,10 @@ TEST(Problems, OfInt4HaveBf16ActivationsAndTheRivalTheSameOnesUnpacked) {
   EXPECT_EQ(with_dense_weights(Shape{"s", 16, 4096, 7168, DataType::int4}), (Shape{"s", 16, 4096, 7168}));
   const GemmProblem fp8 = *validate(problem_of({"", 64, 4096, 7168, DataType::e4m3}, {}));
   EXPECT_EQ(with_dense_weights(fp8), fp8);
-  for (const Shape& shape : suite("w4a16")) EXPECT_TRUE(validate(problem_of(shape, {})).ok()) << to_string(shape);
+  for (const Shape& shape : suite("w4a16,w4a8")) EXPECT_TRUE(validate(problem_of(shape, {})).ok()) << to_string(shape);
+  const GemmProblem of_bytes = *validate(problem_of(suite("w4a8").front(), {}));
+  EXPECT_EQ(of_bytes.type_a, DataType::e4m3);
+  EXPECT_EQ(with_dense_weights(of_bytes), *validate({.m = 1, .n = 4096, .k = 4096, .type_a = DataType::e4m3, .type_b = DataType::e4m3}));
 }
 
 TEST(Shapes, AreClassedByRowsAndByWhatBoundsThem) {
