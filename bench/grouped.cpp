@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "bench/report_json.hpp"
+#include "bench/suites.hpp"
+#include "sluice/w4.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -52,6 +54,24 @@ Rows zipf(int groups, std::int32_t total) {
   return by_weights(total, weights);
 }
 
+// `tokens` go to `each` of so many experts, drawn by hand as about_equal() draws.
+Rows routed(int experts, int tokens, int each) {
+  Rows rows(static_cast<std::size_t>(experts), 0);
+  std::uint32_t state = 54321;
+  for (int token = 0; token < tokens; ++token) {
+    std::vector<bool> taken(rows.size());
+    for (int left = each; left > 0;) {
+      state = state * 1664525u + 1013904223u;
+      const std::size_t expert = (state >> 8) % rows.size();
+      if (taken[expert]) continue;
+      taken[expert] = true;
+      ++rows[expert];
+      --left;
+    }
+  }
+  return rows;
+}
+
 std::vector<GroupedShape> all_shapes() {
   struct Weights {
     std::int64_t n, k;
@@ -86,6 +106,8 @@ std::vector<GroupedShape> all_shapes() {
     ragged("skewed", type, equal(64, 512), {4096, 4096});
     ragged("skewed", type, zipf(64, 32768), {4096, 4096});
   }
+  for (const Weights& w : {Weights{4096, 2048}, Weights{7168, 2048}})
+    for (const int tokens : {16, 128, 4096}) ragged("w4", int4, routed(64, tokens, 8), w);
   const auto gradients = [&](const Rows& rows, const Weights& w) {
     shapes.push_back({.set = "gradients", .type = bf16, .grouping = Grouping::along_k, .rows = rows, .n = w.n, .k = w.k});
   };
@@ -117,6 +139,10 @@ std::string to_string(const GroupedShape& shape) {
 
 GemmProblem grouped_problem(const GroupedShape& shape) {
   GemmProblem p = dense_problem(shape);
+  if (shape.type == DataType::int4) {
+    p.type_b = DataType::int4;
+    p.w4 = kBenchW4;
+  }
   if (shape.grouping == Grouping::along_k) p.k = all_rows(shape);
   p.batch = static_cast<std::int64_t>(shape.rows.size());
   p.grouping = shape.grouping;
@@ -138,6 +164,11 @@ GemmProblem dense_problem(const GroupedShape& shape) {
             .layout_a = Layout::column_major,
             .layout_b = Layout::row_major};
   GemmProblem p{.m = all_rows(shape), .n = shape.n, .k = shape.k, .type_a = shape.type, .type_b = shape.type};
+  if (shape.type == DataType::int4) {
+    p.type_a = p.type_b = DataType::bf16;
+    p.batch = static_cast<std::int64_t>(shape.rows.size());
+    p.grouping = shape.grouping;
+  }
   if (!is_fp8(shape.type)) return p;
   p.scaling_a = Scaling::per_vector_128;
   p.scaling_b = Scaling::per_block_128;
@@ -158,6 +189,7 @@ double bytes(const GroupedShape& s) {
   const auto rows = static_cast<double>(all_rows(s)), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
   const auto groups = static_cast<double>(std::count_if(s.rows.begin(), s.rows.end(), [](std::int32_t r) { return r > 0; }));
   if (s.grouping == Grouping::along_k) return rows * (n + k) * size_bytes(s.type) + 2.0 * static_cast<double>(s.rows.size()) * n * k;
+  if (s.type == DataType::int4) return 2.0 * rows * (k + n) + groups * static_cast<double>(packed_w4_bytes(s.n, s.k, kBenchW4));
   double all = (rows * k + groups * n * k) * size_bytes(s.type) + 2.0 * rows * n;
   if (is_fp8(s.type))
     all += sizeof(float) * (rows + groups * static_cast<double>(scale_blocks(s.n))) * static_cast<double>(scale_blocks(s.k));
@@ -189,7 +221,9 @@ std::string table_row(const GroupedResult& r) {
 std::string table_footer(const GroupedReport& report) {
   const Environment& e = report.environment;
   std::string text = any_wrong(report) ? "\n*** WRONG RESULTS: see the lines marked WRONG ***\n" : "";
-  text += "\nstream: reading as many bytes as must be moved; dense: one product of as many rows by Sluice; both over the grouped time\n";
+  text +=
+      "\nstream: reading as many bytes as must be moved; dense: one product of as many rows by Sluice, of w4 the same groups in bf16; both "
+      "over the grouped time\n";
   return text + fmt::format("{}, driver {}, CUDA {}, Sluice {} ({}), {}\n", e.gpu, e.driver, e.cuda, e.sluice, e.commit, e.date);
 }
 

@@ -7,10 +7,13 @@
 #include <fmt/format.h>
 
 #include "bench/device_random.hpp"
+#include "bench/device_w4.hpp"
 #include "bench/sizing.hpp"
 #include "bench/stream.hpp"
+#include "bench/suites.hpp"
 #include "bench/tuning.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/w4.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -19,6 +22,8 @@ constexpr std::int64_t kSamples = 4096;
 constexpr std::size_t kMostInputBytes = std::size_t{12} << 30;
 
 std::size_t product(std::int64_t x, std::int64_t y, std::int64_t z = 1) { return static_cast<std::size_t>(x * y * z); }
+
+bool has_w4(const GroupedShape& shape) { return shape.type == DataType::int4; }
 
 // Rows of A and D that there is memory for.
 std::int64_t rows_in_memory(const GemmProblem& p) { return p.grouping == Grouping::masked ? p.m * p.batch : p.m; }
@@ -35,17 +40,21 @@ std::string describe(const Plan& plan) { return fmt::format("{} {}", name(plan.k
 
 GroupedMeasurement::GroupedMeasurement(const BenchOptions& options, const std::vector<GroupedShape>& shapes, const DeviceSpec& device)
     : options_(options), device_(device), check_(stream_) {
-  std::size_t inputs = 0, outputs = 0, scales = 0, numbers = 0;
+  std::size_t inputs = 0, outputs = 0, scales = 0, numbers = 0, dense = 0, codes = 0;
   for (const GroupedShape& shape : shapes) {
     const Operands operands = place(shape);
     const GemmProblem p = validated(grouped_problem(shape));
     const std::size_t all_sets = static_cast<std::size_t>(operands.sets) * (operands.a_bytes + operands.b_bytes);
+    dense = std::max(dense, static_cast<std::size_t>(operands.sets) * operands.dense_b_bytes);
+    if (has_w4(shape)) codes = std::max(codes, padded(product(p.n, p.k) / 2) + padded(2 * product(p.n, w4_groups(p.k, kBenchW4))));
     inputs = std::max(inputs, all_sets + operands.moved_bytes);  // a stream of as many bytes may begin in the last set
     outputs = std::max(outputs, static_cast<std::size_t>(operands.sets) * operands.d_bytes);
     scales = std::max(scales, sizeof(float) * static_cast<std::size_t>(std::max(scale_elems_a(p), scale_elems_b(p))));
     numbers = std::max(numbers, sizeof(std::int32_t) * (shape.rows.size() + 1));
   }
   inputs_ = DeviceBuffer(std::max<std::size_t>(inputs, 1));
+  dense_b_ = DeviceBuffer(std::max<std::size_t>(dense, 1));
+  codes_ = DeviceBuffer(std::max<std::size_t>(codes, 1));
   outputs_ = DeviceBuffer(std::max<std::size_t>(outputs, 1));
   scales_ = DeviceBuffer(std::max<std::size_t>(scales, 16));
   numbers_ = DeviceBuffer(std::max<std::size_t>(numbers, 16));
@@ -61,19 +70,23 @@ GroupedMeasurement::Operands GroupedMeasurement::place(const GroupedShape& shape
   const auto element = static_cast<std::size_t>(size_bytes(p.type_a));
   operands.a_bytes = padded(product(rows_in_memory(p), p.k) * element);
   const bool along_k = p.grouping == Grouping::along_k;
-  operands.b_bytes = padded(product(along_k ? 1 : p.batch, p.n, p.k) * element);
+  operands.b_bytes =
+      has_w4(shape) ? padded(product(p.batch, p.batch_stride_b)) : padded(product(along_k ? 1 : p.batch, p.n, p.k) * element);
+  operands.dense_b_bytes = has_w4(shape) ? padded(product(p.batch, p.n, p.k) * element) : 0;
   operands.d_bytes = padded(product(along_k ? p.batch * p.m : rows_in_memory(p), p.n) * static_cast<std::size_t>(size_bytes(p.type_d)));
   operands.moved_bytes = static_cast<std::size_t>(bytes(shape));
   const std::size_t wanted = 3 * static_cast<std::size_t>(device_.l2_bytes) / operands.moved_bytes + 1;
-  const std::size_t fitting = std::max<std::size_t>(1, kMostInputBytes / (operands.a_bytes + operands.b_bytes + operands.d_bytes));
+  const std::size_t fitting =
+      std::max<std::size_t>(1, kMostInputBytes / (operands.a_bytes + operands.b_bytes + operands.dense_b_bytes + operands.d_bytes));
   operands.sets = static_cast<int>(std::min(wanted, fitting));
   return operands;
 }
 
-GemmArguments GroupedMeasurement::arguments(const GroupedShape& shape, const Operands& operands, int set) const {
+GemmArguments GroupedMeasurement::arguments(const GroupedShape& shape, const Operands& operands, int set, bool dense) const {
   const auto s = static_cast<std::size_t>(set);
   const std::byte* const a = inputs_.data() + s * (operands.a_bytes + operands.b_bytes);
-  GemmArguments all{.a = a, .b = a + operands.a_bytes, .d = outputs_.data() + s * operands.d_bytes};
+  const std::byte* const b = dense && has_w4(shape) ? dense_b_.data() + s * operands.dense_b_bytes : a + operands.a_bytes;
+  GemmArguments all{.a = a, .b = b, .d = outputs_.data() + s * operands.d_bytes};
   if (is_fp8(shape.type)) all.scale_a = all.scale_b = reinterpret_cast<const float*>(scales_.data());
   all.groups = reinterpret_cast<const std::int32_t*>(numbers_.data());
   return all;
@@ -88,25 +101,26 @@ void GroupedMeasurement::reserve_workspace(const Plan& plan) {
 
 Enqueue GroupedMeasurement::enqueue(const GroupedShape& shape, const Operands& operands, const Plan& plan) {
   reserve_workspace(plan);
-  return [this, &shape, &operands, &plan](int set, cudaStream_t stream) {
-    const Status status = run(plan, arguments(shape, operands, set), workspace_.data(), workspace_.size_bytes(), stream);
+  const bool dense = plan.problem.type_b != DataType::int4;
+  return [this, &shape, &operands, &plan, dense](int set, cudaStream_t stream) {
+    const Status status = run(plan, arguments(shape, operands, set, dense), workspace_.data(), workspace_.size_bytes(), stream);
     if (!status) throw DeviceFailure(status.error().message);
   };
 }
 
 std::string GroupedMeasurement::verify(const GroupedShape& shape, const Operands& operands, const Plan& plan) {
-  const GemmArguments first = arguments(shape, operands, 0);
+  const GemmArguments first = arguments(shape, operands, 0, true);
   check(cudaMemsetAsync(first.d, kPoisonByte, operands.d_bytes, stream_), "poisoning an output");
   enqueue(shape, operands, plan)(0, stream_);
   check_.reset();
-  check_.against_reference(plan.problem, first, nullptr, Exactness::bounded, kSamples);
+  check_.against_reference(with_dense_weights(plan.problem), first, nullptr, Exactness::bounded, kSamples);
   const CheckReport report = check_.fetch();
   return report.ok() ? "" : to_string(report);
 }
 
 void GroupedMeasurement::time_all(const GroupedShape& shape, const Operands& operands, const Plan& plan, GroupedResult& result) {
   std::vector<Enqueue> enqueues = {enqueue(shape, operands, plan), [&](int set, cudaStream_t stream) {
-                                     stream_through(arguments(shape, operands, set).a, operands.moved_bytes, stream);
+                                     stream_through(arguments(shape, operands, set, false).a, operands.moved_bytes, stream);
                                    }};
   // Masked rows do not lie together, so that one product has no place for them.
   Result<Plan> dense = sluice::plan(dense_problem(shape), device_, options_.plan_options);
@@ -150,6 +164,30 @@ void GroupedMeasurement::time_candidates(const GroupedShape& shape, const Operan
   }
 }
 
+// Each group's weights, packed behind the rows of A, and what they are in bf16.
+void GroupedMeasurement::fill_w4(const GroupedShape& shape, const Operands& operands) {
+  const GemmProblem p = validated(grouped_problem(shape));
+  const PackW4Problem packing{.n = p.n, .k = p.k, .format = kBenchW4, .type = p.type_a, .type_scales = kCodeScales};
+  const std::int64_t scales = p.n * w4_groups(p.k, kBenchW4);
+  const std::size_t code_bytes = padded(product(p.n, p.k) / 2);
+  std::byte* const code_scales = codes_.data() + code_bytes;
+  for (int set = 0; set < operands.sets; ++set) {
+    std::byte* packed = inputs_.data() + static_cast<std::size_t>(set) * (operands.a_bytes + operands.b_bytes) + operands.a_bytes;
+    std::byte* dense = dense_b_.data() + static_cast<std::size_t>(set) * operands.dense_b_bytes;
+    for (std::int64_t group = 0; group < p.batch; ++group) {
+      const auto seed = static_cast<std::uint64_t>(2 * (set * p.batch + group));
+      fill_random_bytes(codes_.data(), code_bytes, seed, stream_);
+      fill_random(code_scales, kCodeScales, {.length = scales, .pitch = scales}, Distribution::few_bits, seed + 1, stream_, kWeightScale);
+      const Status status = pack_w4(packing, {.codes = codes_.data(), .scales = code_scales, .packed = packed}, stream_);
+      if (!status) throw DeviceFailure(status.error().message);
+      dequantise(codes_.data(), code_scales, p.n, p.k, kBenchW4.group_size, p.type_a, dense, stream_);
+      packed += p.batch_stride_b;
+      dense += product(p.n, p.k) * static_cast<std::size_t>(size_bytes(p.type_a));
+    }
+  }
+  filled_ = DataType::fp32;  // none that fill_random() made
+}
+
 GroupedResult GroupedMeasurement::measure(const GroupedShape& shape) {
   GroupedResult result{.shape = shape};
   const Result<Plan> plan = sluice::plan(grouped_problem(shape), device_, options_.plan_options);
@@ -159,16 +197,18 @@ GroupedResult GroupedMeasurement::measure(const GroupedShape& shape) {
   }
   result.kernel = name(plan->kernel);
   result.scheduler = to_string(plan->scheduler.kind);
-  if (filled_ != shape.type) {
-    const std::int64_t elements = static_cast<std::int64_t>(inputs_.size_bytes()) / size_bytes(shape.type);
-    fill_random(inputs_.data(), shape.type, {.length = elements, .pitch = elements}, Distribution::normal, 1, stream_, spread(shape.type));
-    filled_ = shape.type;
+  const DataType type = has_w4(shape) ? DataType::bf16 : shape.type;
+  if (filled_ != type) {
+    const std::int64_t elements = static_cast<std::int64_t>(inputs_.size_bytes()) / size_bytes(type);
+    fill_random(inputs_.data(), type, {.length = elements, .pitch = elements}, Distribution::normal, 1, stream_, spread(type));
+    filled_ = type;
   }
   const std::vector<std::int32_t> numbers = group_numbers(shape);
   check(cudaMemcpyAsync(numbers_.data(), numbers.data(), numbers.size() * sizeof(std::int32_t), cudaMemcpyHostToDevice, stream_),
         "placing the sizes of groups");
-  stream_.synchronize("making operands");
   const Operands operands = place(shape);
+  if (has_w4(shape)) fill_w4(shape, operands);
+  stream_.synchronize("making operands");
   try {
     result.wrong = verify(shape, operands, *plan);
   } catch (const DeviceFailure& failure) {

@@ -24,10 +24,12 @@ class GroupedMeasurement {
   // A shape's operands, several times over where they would stay in L2.
   struct Operands {
     int sets = 0;
-    std::size_t a_bytes = 0, b_bytes = 0, d_bytes = 0, moved_bytes = 0;
+    std::size_t a_bytes = 0, b_bytes = 0, dense_b_bytes = 0, d_bytes = 0, moved_bytes = 0;
   };
   Operands place(const GroupedShape& shape);
-  GemmArguments arguments(const GroupedShape& shape, const Operands& operands, int set) const;
+  // dense: of weights of 4 bits, what they are in bf16.
+  GemmArguments arguments(const GroupedShape& shape, const Operands& operands, int set, bool dense) const;
+  void fill_w4(const GroupedShape& shape, const Operands& operands);
   Enqueue enqueue(const GroupedShape& shape, const Operands& operands, const Plan& plan);
   std::string verify(const GroupedShape& shape, const Operands& operands, const Plan& plan);
   void time_all(const GroupedShape& shape, const Operands& operands, const Plan& plan, GroupedResult& result);
@@ -37,7 +39,7 @@ class GroupedMeasurement {
   BenchOptions options_;
   DeviceSpec device_;
   DeviceStream stream_;
-  DeviceBuffer inputs_, scales_, outputs_, numbers_, workspace_;
+  DeviceBuffer inputs_, dense_b_, codes_, scales_, outputs_, numbers_, workspace_;
   DataType filled_ = DataType::fp32;  // what the inputs are now
   DeviceCheck check_;
 };

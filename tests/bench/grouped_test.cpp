@@ -38,8 +38,8 @@ TEST(GroupedShapes, EachHasANameOfItsOwn) {
 TEST(GroupedShapes, AreOfTheSetsThatAreNamed) {
   std::map<std::string, int> sets;
   for (const GroupedShape& shape : grouped_shapes("")) ++sets[shape.set];
-  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8}, {"experts", 1},
-                                               {"masked", 39},     {"skewed", 4},   {"gradients", 5}};
+  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8},  {"experts", 1}, {"masked", 39},
+                                               {"skewed", 4},      {"gradients", 5}, {"w4", 6}};
   EXPECT_EQ(sets, expected);
 }
 
@@ -48,7 +48,7 @@ TEST(GroupedShapes, AreFoundByAPartOfTheirName) {
   EXPECT_EQ(names(grouped_shapes("ragged 256x128x")), std::vector<std::string>{"experts e4m3 ragged 256x128x512x7168"});
   EXPECT_EQ(names(grouped_shapes("masked e4m3 masked 1x1024x4096")), std::vector<std::string>{"masked e4m3 masked 1x1024x4096x7168"});
   for (const GroupedShape& shape : grouped_shapes("bf16")) EXPECT_EQ(shape.type, DataType::bf16);
-  EXPECT_EQ(grouped_shapes("bf16").size() + grouped_shapes("e4m3").size(), grouped_shapes("").size());
+  EXPECT_EQ(grouped_shapes("bf16").size() + grouped_shapes("e4m3").size() + grouped_shapes("int4").size(), grouped_shapes("").size());
   EXPECT_TRUE(grouped_shapes("nonesuch").empty());
 }
 
@@ -64,6 +64,23 @@ TEST(GroupedShapes, AlongK) {
   ASSERT_TRUE(dense) << dense.error().message;
   EXPECT_EQ(flops(*grouped), flops(shape));
   EXPECT_EQ(flops(*dense), flops(shape));
+}
+
+// Each token goes to eight experts, and the comparison is the same with bf16 weights.
+TEST(GroupedShapes, OfWeightsOf4Bits) {
+  for (const GroupedShape& shape : grouped_shapes("w4")) {
+    const std::int64_t rows = all_rows(shape), touched = std::count_if(shape.rows.begin(), shape.rows.end(), [](auto r) { return r > 0; });
+    EXPECT_EQ(rows % (8 * 16), 0);
+    EXPECT_LE(*std::max_element(shape.rows.begin(), shape.rows.end()), rows / 8) << "no token goes twice to one";
+    const Result<GemmProblem> grouped = validate(grouped_problem(shape)), dense = validate(dense_problem(shape));
+    ASSERT_TRUE(grouped) << grouped.error().message;
+    ASSERT_TRUE(dense) << dense.error().message;
+    EXPECT_EQ(grouped->type_b, DataType::int4);
+    EXPECT_EQ(dense->type_b, DataType::bf16);
+    EXPECT_EQ(dense->grouping, grouped->grouping);
+    const double weights = static_cast<double>(touched * shape.n) * static_cast<double>(shape.k) * (0.5 + 2.0 / 128);
+    EXPECT_NEAR(bytes(shape), weights + 2.0 * static_cast<double>(rows * (shape.n + shape.k)), 1e-6 * weights);
+  }
 }
 
 TEST(GroupedShapes, ShareOutAllTheirRows) {
