@@ -15,7 +15,8 @@ namespace sluice {
 //   masked  A[g] and D[g] have m rows, of which the first groups[g] count. batch numbers. The other rows are not written.
 //   along_k the elements of K of all groups lie one after another in A and B, k of them in all: D[g] is the product of the columns
 //           [groups[g], groups[g + 1]) of A and these rows of B, as gradients of weights are. batch + 1 ascending numbers. D[g] is written
-//           for a group without any, too: its product is 0.
+//           for a group without any, too: its product is 0. Numbers of FP8 operands are multiples of 128, which the caller promises: on
+//           the device any other counts as the multiple below it, and where they are in host memory it is refused.
 // Sizes that lie outside of the matrices are taken to end with them.
 enum class Grouping : std::uint8_t { none, ragged, masked, along_k };
 

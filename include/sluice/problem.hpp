@@ -90,8 +90,8 @@ struct GemmProblem {
 
   // Groups: `batch` of them, whose rows the device counts. ragged: m is the number of rows of A and D, which have no batch stride, and
   // neither has C nor the scales of A (which cannot be in blocks of 128 rows, since groups begin anywhere); a bias of each row has m
-  // elements. masked: m is what there is room for in a group. along_k: k is the number of columns of A and rows of B, which have no batch
-  // stride; operands are of 16 bits, A column-major and B row-major (groups then begin anywhere), and aligned to 16 bytes.
+  // elements. masked: m is the room in a group. along_k: k is that of all groups; A, B and their scales have no batch stride. Operands of
+  // 16 bits are aligned to 16 bytes, A column-major and B row-major; of FP8, groups begin and end at multiples of 128, as k does.
   Grouping grouping = Grouping::none;
   // For the planner alone: about how many rows a group has. 0: m / batch (ragged), m (masked). Ignored along_k.
   std::int64_t expected_rows = 0;

@@ -61,7 +61,8 @@ enum sluice_scaling {
 /* How the matrices of a problem's batch differ: not at all; or they are groups, whose sizes the device reads from sluice_arguments.groups.
  * Ragged: the rows of all groups lie one after another in A and D (and C), group g has rows [groups[g], groups[g + 1]), and batch + 1
  * ascending numbers say so. Masked: of the m rows of each matrix the first groups[g] count. Along k: D[g] is the product of the columns
- * [groups[g], groups[g + 1]) of A and these rows of B; batch + 1 ascending numbers. sluice/grouping.hpp says more. */
+ * [groups[g], groups[g + 1]) of A and these rows of B; batch + 1 ascending numbers, multiples of 128 with FP8 operands (any other counts
+ * as the multiple below it). sluice/grouping.hpp says more. */
 enum sluice_grouping { SLUICE_NO_GROUPS = 0, SLUICE_RAGGED_GROUPS = 1, SLUICE_MASKED_GROUPS = 2, SLUICE_GROUPS_ALONG_K = 3 };
 /* In the options, 0 leaves the choice to the planner. */
 enum sluice_schedule { SLUICE_ANY_SCHEDULE = 0, SLUICE_COOPERATIVE = 1, SLUICE_PINGPONG = 2, SLUICE_STREAMING = 3 };

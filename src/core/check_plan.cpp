@@ -47,6 +47,8 @@ Status check_plan(const Plan& plan) {
   if (is_grouped(p) && (s.groups != 1 || s.stream_k_regions != 1 || s.kind == SchedulerKind::one_tile_per_cta ||
                         s.reduction != Reduction::workspace || (s.kind == SchedulerKind::split_k && s.claim == WorkClaim::fixed)))
     return inconsistent("its schedule is none for groups, whose tiles only the device can count");
+  if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)))
+    return inconsistent("its kernel, " + name(kernel) + ", cannot find out what such groups are");
   if (is_grouped_along_k(p) && s.kind != SchedulerKind::data_parallel && s.kind != SchedulerKind::one_tile_per_cta)
     return inconsistent("its schedule is none for groups along k, whose k-tiles only the device can count");
   const std::int32_t rows = s.tiles_m / s.cluster_m, columns = s.tiles_n / s.cluster_n;

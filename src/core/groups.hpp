@@ -29,9 +29,11 @@ constexpr bool fetches_blocks_of_rows(const KernelConfig& c) {
          c.tile_m / c.cluster_n % kWgmmaRows == 0;
 }
 
-// Whether a kernel can multiply groups along K: the copy engine leaves out what lies behind their ends, and K is the direction of its rows.
+// Whether a kernel can multiply groups along K. Where they end anywhere, the copy engine leaves out what lies behind, and K is the
+// direction of its rows; those of FP8 end with a block of scales, and so with a k-tile of one.
 constexpr bool computes_groups_along_k(const KernelConfig& c) {
-  return computes_groups(c) && c.load == LoadPath::tma && !k_major_a(c) && !k_major_b(c);
+  if (!computes_groups(c) || dequantises(c) || c.load != LoadPath::tma) return false;
+  return promotes(c) ? scale_blocks_per_stage(c) == 1 : !k_major_a(c) && !k_major_b(c);
 }
 
 // The rows of a group, among those of A and D; along K what it has of K.
@@ -48,9 +50,18 @@ SLUICE_HOST_DEVICE constexpr GroupRange range_of_group(Grouping grouping, std::i
   const std::int32_t begin = clamped(number, 0);
   return {begin, clamped(next, begin) - begin};
 }
+// Groups along K of FP8 operands begin and end with the blocks of 128 that have scales: a number between two counts as the lower one.
+SLUICE_HOST_DEVICE constexpr GroupRange in_scale_blocks(const GroupRange& k) {
+  constexpr std::int32_t kWholeBlocks = ~(kScaleBlockElems - 1);
+  const std::int32_t first = k.first & kWholeBlocks;
+  return {first, ((k.first + k.count) & kWholeBlocks) - first};
+}
+constexpr bool is_grouped_by_scale_blocks(const GemmProblem& p) { return is_grouped_along_k(p) && is_fp8(p.type_a); }
+
 inline GroupRange range_of_group(const GemmProblem& p, const std::int32_t* sizes, std::int64_t group) {
-  return range_of_group(p.grouping, static_cast<std::int32_t>(is_grouped_along_k(p) ? p.k : p.m), sizes[group],
-                        p.grouping == Grouping::masked ? 0 : sizes[group + 1]);
+  const GroupRange range = range_of_group(p.grouping, static_cast<std::int32_t>(is_grouped_along_k(p) ? p.k : p.m), sizes[group],
+                                          p.grouping == Grouping::masked ? 0 : sizes[group + 1]);
+  return is_grouped_by_scale_blocks(p) ? in_scale_blocks(range) : range;
 }
 
 }  // namespace sluice

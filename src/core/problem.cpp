@@ -225,16 +225,20 @@ Status check_scales(GemmProblem& p) {
   if (!fp8(p) && (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none))
     return Error{ErrorCode::unsupported, std::string("scaling_a = ") + to_string(p.scaling_a) + ", scaling_b = " + to_string(p.scaling_b) +
                                              " with " + to_string(p.type_a) + " operands; only those of FP8 have scales: use alpha"};
-  if (Status s = resolve_scales("a", p.scaling_a, p.scale_layout_a, p.m, p.k, row_matrices(p), p.ld_scale_a, p.batch_stride_scale_a); !s)
-    return s;
-  return resolve_scales("b", p.scaling_b, p.scale_layout_b, p.n, p.k, p.batch, p.ld_scale_b, p.batch_stride_scale_b);
+  const std::int64_t a = is_grouped_along_k(p) ? 1 : row_matrices(p), b = is_grouped_along_k(p) ? 1 : p.batch;
+  if (Status s = resolve_scales("a", p.scaling_a, p.scale_layout_a, p.m, p.k, a, p.ld_scale_a, p.batch_stride_scale_a); !s) return s;
+  return resolve_scales("b", p.scaling_b, p.scale_layout_b, p.n, p.k, b, p.ld_scale_b, p.batch_stride_scale_b);
 }
 
-// Groups along K begin anywhere in it: where K is contiguous, that is at no address that the copy engine takes.
+// Groups along K begin anywhere in it: where K is contiguous, that is at no address that the copy engine takes. Those of FP8 operands begin
+// with a block of scales.
 Status check_groups_along_k(const GemmProblem& p) {
   const auto no = [](const std::string& what) { return Error{ErrorCode::unsupported, what}; };
-  if (w4(p)) return no("type_b = int4 with groups along k; weights of 4 bits are no gradients: operands must be bf16 or fp16");
-  if (is_fp8(p.type_a)) return no(std::string("type_a = ") + to_string(p.type_a) + " with groups along k; operands must be bf16 or fp16");
+  if (w4(p)) return no("type_b = int4 with groups along k; weights of 4 bits are no gradients: operands must be bf16, fp16 or FP8");
+  if (fp8(p) && p.k % kScaleBlockElems != 0)
+    return no("k = " + text(p.k) + " with groups along k of " + to_string(p.type_a) + ", which begin and end at multiples of 128; pad to " +
+              text((p.k / kScaleBlockElems + 1) * kScaleBlockElems) + " with zeros");
+  if (fp8(p)) return Nothing{};
   if (p.layout_a != Layout::column_major || p.layout_b != Layout::row_major)
     return no(std::string("layout_a = ") + to_string(p.layout_a) + ", layout_b = " + to_string(p.layout_b) +
               " with groups along k; each element of K must be a row in memory (A column-major, B row-major): transpose");
@@ -251,7 +255,7 @@ Status check_groups(GemmProblem& p) {
     return invalid("expected_rows = " + text(p.expected_rows) + " is not in [0, 2^31 - 1024); pass 0 to have it guessed");
   if (!is_grouped(p)) p.expected_rows = 0;
   if (is_grouped_along_k(p)) {
-    p.batch_stride_a = p.batch_stride_b = 0;
+    p.batch_stride_a = p.batch_stride_b = p.batch_stride_scale_a = p.batch_stride_scale_b = 0;
     return check_groups_along_k(p);
   }
   if (p.grouping != Grouping::ragged) return Nothing{};

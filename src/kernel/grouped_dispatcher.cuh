@@ -105,7 +105,10 @@ class GroupedDispatcher {
       if (params_.scheduler.claim == WorkClaim::ticket) item = next_ticket(items);
       if (item >= items) break;
       WorkTile tile = params_.schedule.item_at(item);
-      if (tile.group != group) k = range_of_group(params_.groups, group = tile.group);
+      if (tile.group != group) {
+        k = range_of_group(params_.groups, group = tile.group);
+        if constexpr (promotes(config)) k = in_scale_blocks(k);
+      }
       tile.row_end = params_.epilogue.m;
       give_k(params_.scheduler, config.tile_k, k, tile);
       if (arch::lane() == 0)

@@ -55,7 +55,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.batch_stride_elems = view.batch_stride_elems;
   params.vectors = static_cast<std::int32_t>(view.vectors);
   params.by_blocks = view.by_blocks;
-  params.clips_k = is_grouped_along_k(p);
+  params.clips_k = is_grouped_along_k(p) && !view.k_major;
   params.constant = view.constant;
   params.stage_bytes = loaded_bytes(plan, view);
   params.batch_step = view.matrices == 1 || view.batch_stride_elems == 0 ? 0 : 1;

@@ -32,7 +32,8 @@ inline GemmProblem as_batch(GemmProblem p, std::int64_t rows) {
 }
 inline GemmProblem as_batch(GemmProblem p) {
   if (!is_grouped_along_k(p)) return as_batch(p, expected_rows(p));
-  p.k = p.batch > 0 ? (p.k + p.batch - 1) / p.batch : 0;
+  const std::int64_t step = is_grouped_by_scale_blocks(p) ? kScaleBlockElems : 1, steps = p.k / step;
+  p.k = p.batch > 0 ? (steps + p.batch - 1) / p.batch * step : 0;
   p.grouping = Grouping::none;
   return p;
 }

@@ -14,6 +14,7 @@
 #include "sluice/run.hpp"
 
 #include "core/check_arguments.hpp"
+#include "core/check_group_sizes.hpp"
 #include "core/check_plan.hpp"
 #include "core/scale_layout.hpp"
 #include "reference/dequantised.hpp"
@@ -338,6 +339,7 @@ Status run_on_cpu(const Plan& given, const GemmArguments& given_arguments, int t
   if (Status s = check_plan(given); !s) return s;
   if (Status s = check_arguments(given, given_arguments); !s) return s;
   if (is_empty(given.problem)) return Nothing{};
+  if (Status s = check_group_sizes(given.problem, given_arguments.groups); !s) return s;
   Plan plan = given;
   GemmArguments arguments = given_arguments;
   const Dequantised weights(plan.problem, arguments, threads);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/check_arguments.hpp"
+#include "core/check_group_sizes.hpp"
 #include "core/groups.hpp"
 #include "core/scale_layout.hpp"
 #include "reference/dequantised.hpp"
@@ -379,6 +380,7 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
 
   VerifyReport report;
   if (is_empty(p)) return report;
+  if (Status s = check_group_sizes(p, arguments.groups); !s) return s.error();
   const Dequantised weights(p, arguments, 0);
   const Matrices matrices(p, arguments);
   const RowTable rows(p, arguments.groups);

@@ -17,6 +17,7 @@
 #include "sluice/w4.hpp"
 
 #include "core/check_arguments.hpp"
+#include "core/check_group_sizes.hpp"
 #include "core/check_quantize.hpp"
 #include "core/check_w4.hpp"
 
@@ -152,6 +153,13 @@ Error order_error() {
   return order_of_groups(128, 64, group_of.data(), order.data()).error();
 }
 
+Error group_sizes_error() {
+  const std::vector<std::int32_t> sizes = {0, 128, 200};
+  return check_group_sizes({.k = 512, .batch = 2, .type_a = DataType::e4m3, .type_b = DataType::e4m3, .grouping = Grouping::along_k},
+                           sizes.data())
+      .error();
+}
+
 // A plan that the emulator will not run; nothing lies behind its pointers.
 Error emulator_error(const EmulatorOptions& options) {
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
@@ -163,8 +171,8 @@ Error emulator_error(const EmulatorOptions& options) {
 std::vector<Error> library_errors() {
   const std::int64_t most = std::numeric_limits<std::int32_t>::max() - 1024;
   return {
-      along_k_error(
-          [](GemmProblem& p) { p.type_a = p.type_b = DataType::e4m3, p.layout_a = Layout::row_major, p.layout_b = Layout::column_major; }),
+      fp8_error([](GemmProblem& p) { p.k = 8080, p.grouping = Grouping::along_k; }),
+      group_sizes_error(),
       along_k_error([](GemmProblem& p) { p.layout_a = Layout::row_major, p.layout_b = Layout::column_major; }),
       along_k_error([](GemmProblem& p) { p.m = 4095; }),
       along_k_error([](GemmProblem&) {}, {.scheduler = SchedulerKind::hybrid}),

@@ -138,7 +138,7 @@ TEST(W4Problem, GroupsOfRowsAreTakenAndThoseAlongKAreNot) {
   for (const Grouping grouping : {Grouping::ragged, Grouping::masked})
     EXPECT_TRUE(changed([=](GemmProblem& p) { p.batch = 4, p.grouping = grouping; }).ok());
   expect_refused(changed([](GemmProblem& p) { p.batch = 4, p.grouping = Grouping::along_k; }), unsupported,
-                 {"type_b = int4 with groups along k", "bf16 or fp16"});
+                 {"type_b = int4 with groups along k", "bf16, fp16 or FP8"});
 }
 
 TEST(W4Problem, WithoutInt4TheFormatMeansNothing) {

@@ -4,6 +4,7 @@
 // stage of 256 x 128 x 128: 842 instead of 811 us for 4096 x 7168 x 16384, H200, 22 November 2026.)
 #pragma once
 
+#include "core/groups.hpp"
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
 #include "kernel/mainloop/scaled_pipeline.cuh"
@@ -36,8 +37,9 @@ class ScaleProducer {
 
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool) const {
     constexpr int kBlocks = scale_blocks_per_stage(config);
-    Words<Operand::p> p(params_.scale_p, tile, tile.k_begin * kBlocks);
-    Words<Operand::q> q(params_.scale_q, tile, tile.k_begin * kBlocks);
+    const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
+    Words<Operand::p> p(params_.scale_p, tile, first_block);
+    Words<Operand::q> q(params_.scale_q, tile, first_block);
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);

@@ -34,8 +34,8 @@ class TmaProducer {
                       slice * Tile::kSliceBytes,
                       Tile::sharers(),
                       boxes.of_slice,
-                      kMayClipK ? tile.first_k : 0,
-                      kMayClipK ? tile.end_k : 0};
+                      kGroupsAlongK ? tile.first_k : 0,
+                      kGroupsAlongK ? tile.end_k : 0};
     const int full_at = first && params_.constant ? tile.k_begin + Ring::kLayout.stages : tile.k_end;
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
@@ -50,7 +50,7 @@ class TmaProducer {
  private:
   using Tile = OperandTile<config, operand>;
   using Boxes = TileBoxes<config, operand>;
-  static constexpr bool kMayClipK = computes_groups_along_k(config);
+  static constexpr bool kGroupsAlongK = computes_groups_along_k(config);
   // While this kernel waits for its predecessor and then for what is not constant, memory need not rest: 128 KiB a CTA, 17 MB in all.
   static constexpr int kPrefetchedStages = 131072 / Ring::kLayout.stage_bytes;
 
@@ -95,7 +95,7 @@ class TmaProducer {
   }
 
   SLUICE_DEVICE arch::TensorCoordinates box_of_k(const Place& place, int vector, int k) const {
-    if (kMayClipK && params_.clips_k) return clip_k(vector, k, place.end_k, Tile::kRowElems);
+    if (kGroupsAlongK && params_.clips_k) return clip_k(vector, k, place.end_k, Tile::kRowElems);
     return {vector, k, place.batch};
   }
 

@@ -11,6 +11,7 @@
 
 #include "arch/emulated/emulator.hpp"
 #include "core/check_arguments.hpp"
+#include "core/check_group_sizes.hpp"
 #include "core/check_plan.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
@@ -104,6 +105,7 @@ EmulatedKernel find_emulated_kernel(const KernelConfig& config) {
 bool built_with_emulator() { return true; }
 
 Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const EmulatorOptions& options, const Progress& progress) {
+  if (Status s = check_group_sizes(plan.problem, arguments.groups); !s) return s;
   return run_kernel_on_emulator(find_emulated_kernel(plan.kernel), plan, arguments, {}, {}, options, progress);
 }
 
