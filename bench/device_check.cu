@@ -81,13 +81,16 @@ struct GroupedRows {
   Grouping grouping;
   std::int64_t m, k, groups;
   const std::int32_t* sizes;
+  std::int64_t step;  // numbers along K count as the multiple of it below
 
   // What of K the matrix `batch` of D is made from.
   __device__ std::int64_t first_k(std::int64_t batch) const { return grouping == Grouping::along_k ? held(sizes[batch], 0) : 0; }
   __device__ std::int64_t end_k(std::int64_t batch) const {
     return grouping == Grouping::along_k ? held(sizes[batch + 1], first_k(batch)) : k;
   }
-  __device__ std::int64_t held(std::int64_t number, std::int64_t least) const { return number < least ? least : number > k ? k : number; }
+  __device__ std::int64_t held(std::int64_t number, std::int64_t least) const {
+    return number < least ? least : number > k ? k : number / step * step;
+  }
 
   // Of the matrix `batch` of D; changes it to the group's number. False: the row is no group's.
   __device__ bool find(std::int64_t row, std::int64_t& batch) const {
@@ -98,7 +101,9 @@ struct GroupedRows {
     return false;
   }
 };
-GroupedRows grouped_rows(const GemmProblem& p, const std::int32_t* sizes) { return {p.grouping, p.m, p.k, p.batch, sizes}; }
+GroupedRows grouped_rows(const GemmProblem& p, const std::int32_t* sizes) {
+  return {p.grouping, p.m, p.k, p.batch, sizes, is_fp8(p.type_a) ? kScaleBlock : 1};
+}
 std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 
 struct Operands {

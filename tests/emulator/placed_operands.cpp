@@ -147,11 +147,23 @@ void PlacedOperands::poison_depth_of_no_group() {
     const gpu_tests::Rows depth = gpu_tests::depth_of(problem_, groups_, z);
     std::fill_n(used.begin() + depth.first, depth.count, true);
   }
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::int64_t kScaleBlock = 128;
+  const auto poison = [&](GuardedMemory& memory, bool along_k, std::int64_t vectors, std::int64_t leading, std::int64_t k) {
+    for (std::int64_t v = 0; v < vectors; ++v) memory.set(along_k ? v * leading + k : k * leading + v, kNan);
+  };
+  const auto poison_scales = [&](GuardedMemory& memory, Scaling scaling, Layout layout, std::int64_t vectors, std::int64_t leading,
+                                 std::int64_t k) {
+    if (!scales_along_k(scaling) || k % kScaleBlock != 0) return;
+    const std::int64_t all = scaling == Scaling::per_block_128 ? (vectors + kScaleBlock - 1) / kScaleBlock : vectors;
+    poison(memory, layout == Layout::row_major, all, leading, k / kScaleBlock);
+  };
   for (std::int64_t k = 0; k < problem_.k; ++k) {
     if (used[static_cast<std::size_t>(k)]) continue;
-    for (std::int64_t row = 0; row < problem_.m; ++row) a_.set(k * problem_.lda + row, std::numeric_limits<double>::quiet_NaN());
-    for (std::int64_t column = 0; column < problem_.n; ++column)
-      b_.set(k * problem_.ldb + column, std::numeric_limits<double>::quiet_NaN());
+    poison(a_, problem_.layout_a == Layout::row_major, problem_.m, problem_.lda, k);
+    poison(b_, problem_.layout_b == Layout::column_major, problem_.n, problem_.ldb, k);
+    poison_scales(scale_a_, problem_.scaling_a, problem_.scale_layout_a, problem_.m, problem_.ld_scale_a, k);
+    poison_scales(scale_b_, problem_.scaling_b, problem_.scale_layout_b, problem_.n, problem_.ld_scale_b, k);
   }
 }
 

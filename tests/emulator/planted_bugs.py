@@ -27,6 +27,7 @@ KERNELS = {
     "window": ("bf16, false, 64, 8", "attention", "64 2 900 2600,1000,2500,1700,2400,1300"),
     "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
     "along_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_cr_ping_64x64x64_c1x1", "136 200 460 1 bf16 0 0 data-parallel ticket 0 workspace none k3,40,170,170,450"),
+    "fp8_along_k": ("pingpong, rows_of_a, tma, 64, 128, 128, 1, 1, 1", "e4m3_rc_ping_64x128x128_c1x1", "136 200 1536 1 bf16 0 0 data-parallel ticket 0 workspace none k0,256,384,384,1408"),
 }
 
 PIPELINE = "kernel/pipeline.cuh"
@@ -34,6 +35,7 @@ KERNEL = "kernel/gemm_kernel.cuh"
 DISPATCHER = "kernel/dispatcher.cuh"
 CLIP = "kernel/mainloop/clip_k.cuh"
 GROUPS = "scheduler/groups.hpp"
+DISPATCHING = "kernel/grouped_dispatcher.cuh"
 SHORT = "kernel/mainloop/short_tile.cuh"
 TMA = "kernel/mainloop/tma_producer.cuh"
 THREADS = "kernel/mainloop/thread_producer.cuh"
@@ -312,6 +314,10 @@ BUGS = [
         r"wrong result: |reads 16 bytes of global memory outside every operand"),
     Bug("groups_begin_with_k", "along_k", GROUPS, [("  tile.first_k = k.first;\n", "")], r"wrong result: "),
     Bug("last_of_a_groups_k_left_out", "along_k", GROUPS, [("(k.count + tile_k - 1) / tile_k", "k.count / tile_k")], r"wrong result: "),
+    Bug("scales_begin_with_k", "fp8_along_k", SCALES, [("tile.first_k >> kLog2ScaleBlock", "0")], r"wrong result: "),
+    Bug("boxes_begin_with_k", "fp8_along_k", TMA, [("kGroupsAlongK ? tile.first_k : 0", "0")], r"wrong result: "),
+    Bug("size_of_the_next_group", "fp8_along_k", DISPATCHING, [("range_of_group(params_.groups, group = tile.group)", "range_of_group(params_.groups, (group = tile.group) + 1)")],
+        r"wrong result: "),
     Bug("turn_kept_with_an_empty_tile", "groups", SHORT, [("    pass_over(ring, at, k_tiles);\n    issued();\n", "    pass_over(ring, at, k_tiles);\n")],
         deadlock(r"consumer [01] warp \d+ at [^\n]* waits for [^\n]*named barrier")),
     Bug("end_of_work_not_told", "plain", DISPATCHER, [("    work_.put_end(at);\n", "")],

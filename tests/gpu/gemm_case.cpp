@@ -369,7 +369,12 @@ Rows rows_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std:
   return between(groups, group, p.m);
 }
 Rows depth_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std::int64_t group) {
-  return p.grouping == Grouping::along_k ? between(groups, group, p.k) : Rows{0, p.k};
+  if (p.grouping != Grouping::along_k) return {0, p.k};
+  const Rows depth = between(groups, group, p.k);
+  if (!is_fp8(p.type_a)) return depth;
+  constexpr std::int64_t kBlock = 128;  // numbers between two of them count as the lower one
+  const std::int64_t first = depth.first / kBlock * kBlock;
+  return {first, (depth.first + depth.count) / kBlock * kBlock - first};
 }
 std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 

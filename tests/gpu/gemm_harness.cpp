@@ -174,6 +174,11 @@ void GemmHarness::place_groups(PlacedCase& placed, const GemmCase& c) {
   const bool along_k = p.grouping == Grouping::along_k;
   if (c.null_inputs || (p.layout_a != Layout::row_major && !along_k)) return;
   const auto poison = [&](std::int64_t matrix, std::int64_t first, std::int64_t end) {
+    if (along_k && p.layout_a == Layout::row_major) {  // elements of each row of A and column of B
+      if (first >= end) return;
+      poison_vectors(a_.elements.first + first * element, p.lda, end - first, p.m, element);
+      return poison_vectors(b_.elements.first + first * element, p.ldb, end - first, p.n, element);
+    }
     const std::int64_t at = matrix * p.batch_stride_a + first * p.lda;
     poison_vectors(a_.elements.first + at * element, p.lda, along_k ? p.m : p.k, end - first, element);
     if (along_k) poison_vectors(b_.elements.first + first * p.ldb * element, p.ldb, p.n, end - first, element);

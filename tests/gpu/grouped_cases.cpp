@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "packed_weights.hpp"
 #include "scaled_cases.hpp"
@@ -39,6 +40,22 @@ GemmCase sized(std::string what, Grouping grouping, std::int64_t m, std::int64_t
   c.problem.k = k;
   c.problem.grouping = grouping;
   return c;
+}
+
+// Groups of FP8 longer than the ring of stages, as many as tests of other kinds have, and sums that are added to.
+template <class AddAlongK>
+void add_fp8_along_k(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kernel_index, const AddAlongK& add_along_k) {
+  if (!resources(kernel).computes_groups_along_k) return;
+  constexpr std::int32_t kDeep = 17 * 128;
+  const auto turn = static_cast<std::size_t>(kernel_index);
+  add_along_k({0, kDeep, 128}, kernel.tile_m + 1, kernel.tile_n - 3, 0, turn % 2 == 0 ? WorkClaim::fixed : WorkClaim::ticket);
+  Rows32 depths(std::array<std::size_t, 4>{1, 2, 3, 17}[turn % 4], 0);
+  for (std::size_t g = 0; g < depths.size(); ++g) depths[g] = g % 3 == 1 ? 0 : static_cast<std::int32_t>(1 + g % 4) * 128;
+  add_along_k(std::move(depths), 72, 136, 0, turn % 2 == 0 ? WorkClaim::ticket : WorkClaim::fixed);
+  GemmCase& added_to = cases.back();
+  added_to.problem.type_d = DataType::fp32;
+  added_to.problem.epilogue = {.beta = 1};
+  added_to.c = CPlace::is_d;
 }
 
 DataType turn(int i) { return std::array{DataType::bf16, DataType::fp32, DataType::fp16}[static_cast<std::size_t>(i % 3)]; }
@@ -100,8 +117,17 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
         c.pad_d_elems = c.problem.grouping == Grouping::masked ? 8 : 0;
         c.gap_d_elems = c.problem.grouping == Grouping::masked && count % 3 == 0 ? 5 : 0;  // no whole number of rows apart
     }
-    cases.push_back(with_format(with_scales(std::move(c), kernel, count, grouped_scale_kinds()), kernel, count));
+    const bool along_k = c.problem.grouping == Grouping::along_k;
+    const auto kinds = along_k ? scale_kinds() : grouped_scale_kinds();
+    cases.push_back(with_format(with_scales(std::move(c), kernel, count, kinds), kernel, count));
     ++count;
+  };
+  // FP8: in whole blocks of 128, at least one where there is anything.
+  const auto add_along_k = [&](Rows32 depths, std::int64_t m, std::int64_t n, std::int32_t first, WorkClaim claim) {
+    constexpr std::int32_t kBlock = 128;
+    const auto whole = [&](std::int32_t depth) { return is_fp8(kernel.type_a) ? (depth + kBlock - 1) / kBlock * kBlock : depth; };
+    std::transform(depths.begin(), depths.end(), depths.begin(), whole);
+    add(along_k_case(depths, m, n, whole(first)), SchedulerKind::data_parallel, claim);
   };
   using enum SchedulerKind;
   constexpr auto fixed = WorkClaim::fixed, ticket = WorkClaim::ticket;
@@ -115,8 +141,9 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
     add(ragged_case(random_rows(40, 24, seed), 72, 72, 0), data_parallel, fixed);
     add(masked_case({5, 0, tm - 1, tm + 2}, tm + 4, cn, 5 * tk - 16), kind, claim);
     add(ragged_case({tm + 9, 0, 1, 13}, 2 * cn, 4 * tk, 0), kind, claim);
-    add(along_k_case({0, 1, tk + 3, 0, 2 * tk, 20, tk - 1}, tm + 8, cn + 8, 5), data_parallel, fixed);
-    add(along_k_case(random_rows(9, 3 * tk, seed), tm - 8, 72, 0), data_parallel, ticket);
+    add_along_k({0, 1, tk + 3, 0, 2 * tk, 20, tk - 1}, tm + 8, cn + 8, 5, fixed);
+    add_along_k(random_rows(9, 3 * tk, seed), tm - 8, 72, 0, ticket);
+    if (is_fp8(kernel.type_a)) add_fp8_along_k(cases, kernel, kernel_index, add_along_k);
     return;
   }
   for (const WorkClaim claim : {fixed, ticket}) {
@@ -126,8 +153,8 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
     add(masked_case(random_rows(17, 2 * tm, 5), 2 * tm, 3 * cn, 5 * tk), hybrid, claim);
     add(ragged_case(random_rows(5, 3 * tm, 6), 2 * cn + 16, 9 * tk - 8, 0), stream_k, claim);
     const Rows32 depths = {0, 1, tk, 0, tk - 1, tk + 1, 7, 0, 0, 2 * tk + 3, 5, 9 * tk - 1};
-    add(along_k_case(depths, tm + 8, 2 * cn - 8, claim == fixed ? 0 : 3), data_parallel, claim);
-    add(along_k_case(random_rows(33, 9 * tk, 7), 2 * tm, cn, 1), data_parallel, claim);
+    add_along_k(depths, tm + 8, 2 * cn - 8, claim == fixed ? 0 : 3, claim);
+    add_along_k(random_rows(33, 9 * tk, 7), 2 * tm, cn, 1, claim);
   }
   add(ragged_case(edges, cn, 6 * tk + 8, 2), split_k, ticket);
   for (const int groups : {1, 2, 3, 17, 256}) {
@@ -135,24 +162,27 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
     add(masked_case(random_rows(groups, 70, static_cast<std::uint32_t>(groups + 1)), 70, 200, 136), data_parallel, ticket);
   }
   for (const int groups : {1, 2, 3, 17, 256})
-    add(along_k_case(random_rows(groups, groups > 100 ? 90 : 700, static_cast<std::uint32_t>(groups + 2)), 136, 72, 0), data_parallel,
-        ticket);
+    add_along_k(random_rows(groups, groups > 100 ? 90 : 700, static_cast<std::uint32_t>(groups + 2)), 136, 72, 0, ticket);
   Rows32 giant(33, 0);
   giant[17] = 11 * tm + 5;
   giant[32] = 1;
   add(ragged_case(giant, 5 * cn, 328, 0), data_parallel, fixed);
   add(ragged_case(giant, 5 * cn, 6 * tk, 0), hybrid, fixed);
   add(ragged_case(Rows32(9, 0), 136, 200, 4), data_parallel, fixed);
-  add(along_k_case(giant, 136, 200, 0), data_parallel, ticket);
-  add(along_k_case(Rows32(9, 0), 136, 200, 4), data_parallel, ticket);
+  add_along_k(giant, 136, 200, 0, ticket);
+  add_along_k(Rows32(9, 0), 136, 200, 4, ticket);
+  if (is_fp8(kernel.type_a)) add_fp8_along_k(cases, kernel, kernel_index, add_along_k);
   add(masked_case(Rows32(300, 0), 5, 136, 200), hybrid, ticket);
   // Sizes that say more than there is.
   GemmCase wild = ragged_case({10, 20, 30}, 136, 200, 0);
   wild.groups = {-5, 12, 12, 1000};
   add(wild, data_parallel, fixed);
   wild = along_k_case({10, 20, 70}, 136, 200, 0);
-  wild.groups = {-5, 62, 12, 1000};
-  add(wild, data_parallel, fixed);
+  if (is_fp8(kernel.type_a)) wild.problem.k = 384;
+  for (const Rows32& numbers : {Rows32{-5, 62, 12, 1000}, Rows32{1, 130, 255, 383}}) {
+    wild.groups = numbers;
+    add(wild, data_parallel, fixed);
+  }
   wild = masked_case({50, -3, 1000}, 33, 136, 200);
   add(wild, data_parallel, fixed);
 }
