@@ -48,6 +48,12 @@ Rows about_equal(int groups, std::int32_t total) {
   return by_weights(total, weights);
 }
 
+// As many blocks of 128 rows: what is quantised has its groups filled up to whole ones.
+Rows in_blocks(Rows rows) {
+  for (std::int32_t& r : rows) r *= static_cast<std::int32_t>(kScaleBlock);
+  return rows;
+}
+
 Rows zipf(int groups, std::int32_t total) {
   std::vector<double> weights;
   for (int g = 1; g <= groups; ++g) weights.push_back(1.0 / g);
@@ -108,13 +114,16 @@ std::vector<GroupedShape> all_shapes() {
   }
   for (const Weights& w : {Weights{4096, 2048}, Weights{7168, 2048}})
     for (const int tokens : {16, 128, 4096}) ragged("w4", int4, routed(64, tokens, 8), w);
-  const auto gradients = [&](const Rows& rows, const Weights& w) {
-    shapes.push_back({.set = "gradients", .type = bf16, .grouping = Grouping::along_k, .rows = rows, .n = w.n, .k = w.k});
+  const auto gradients = [&](DataType type, const Rows& rows, const Weights& w) {
+    shapes.push_back({.set = "gradients", .type = type, .grouping = Grouping::along_k, .rows = rows, .n = w.n, .k = w.k});
   };
-  for (const Weights& w : kProjections) gradients(equal(8, 4096), w);
-  gradients(about_equal(8, 33464), kProjections[0]);
-  gradients(equal(64, 512), {4096, 4096});
-  gradients(zipf(64, 32768), {4096, 4096});
+  for (const DataType type : {e4m3, bf16}) {
+    const bool fp8 = type == e4m3;
+    for (const Weights& w : kProjections) gradients(type, equal(8, 4096), w);
+    gradients(type, fp8 ? in_blocks(about_equal(8, 264)) : about_equal(8, 33464), kProjections[0]);
+    gradients(type, equal(64, 512), {4096, 4096});
+    gradients(type, fp8 ? in_blocks(zipf(64, 256)) : zipf(64, 32768), {4096, 4096});
+  }
   return shapes;
 }
 
@@ -154,15 +163,17 @@ GemmProblem grouped_problem(const GroupedShape& shape) {
 }
 
 GemmProblem dense_problem(const GroupedShape& shape) {
-  if (shape.grouping == Grouping::along_k)
-    return {.m = shape.k,
-            .n = shape.n,
-            .k = all_rows(shape) / static_cast<std::int64_t>(shape.rows.size()),
-            .batch = static_cast<std::int64_t>(shape.rows.size()),
-            .type_a = shape.type,
-            .type_b = shape.type,
-            .layout_a = Layout::column_major,
-            .layout_b = Layout::row_major};
+  if (shape.grouping == Grouping::along_k) {
+    const auto groups = static_cast<std::int64_t>(shape.rows.size());
+    GemmProblem p{.m = shape.k, .n = shape.n, .k = all_rows(shape) / groups, .batch = groups, .type_a = shape.type, .type_b = shape.type};
+    if (is_fp8(shape.type)) {
+      p.scaling_a = p.scaling_b = Scaling::per_vector_128;
+      p.scale_layout_a = p.scale_layout_b = Layout::column_major;
+    } else {
+      p.layout_a = Layout::column_major, p.layout_b = Layout::row_major;
+    }
+    return p;
+  }
   GemmProblem p{.m = all_rows(shape), .n = shape.n, .k = shape.k, .type_a = shape.type, .type_b = shape.type};
   if (shape.type == DataType::int4) {
     p.type_a = p.type_b = DataType::bf16;
@@ -188,7 +199,10 @@ double flops(const GroupedShape& s) { return 2.0 * static_cast<double>(all_rows(
 double bytes(const GroupedShape& s) {
   const auto rows = static_cast<double>(all_rows(s)), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
   const auto groups = static_cast<double>(std::count_if(s.rows.begin(), s.rows.end(), [](std::int32_t r) { return r > 0; }));
-  if (s.grouping == Grouping::along_k) return rows * (n + k) * size_bytes(s.type) + 2.0 * static_cast<double>(s.rows.size()) * n * k;
+  if (s.grouping == Grouping::along_k) {
+    const double scales = is_fp8(s.type) ? sizeof(float) * (n + k) * static_cast<double>(scale_blocks(all_rows(s))) : 0.0;
+    return rows * (n + k) * size_bytes(s.type) + scales + 2.0 * static_cast<double>(s.rows.size()) * n * k;
+  }
   if (s.type == DataType::int4) return 2.0 * rows * (k + n) + groups * static_cast<double>(packed_w4_bytes(s.n, s.k, kBenchW4));
   double all = (rows * k + groups * n * k) * size_bytes(s.type) + 2.0 * rows * n;
   if (is_fp8(s.type))

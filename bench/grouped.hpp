@@ -23,8 +23,8 @@ struct GroupedShape {
 
 // Those whose set, type or size contains `filter`; all if it is empty. The shapes are those for which DeepGEMM's times are known
 // (contiguous, masked), experts with few rows that nobody pads (unpadded), 256 of them with 128 rows (experts), and 64 whose rows follow
-// Zipf's law beside 64 equal ones (skewed), gradients of the weights of either (gradients, along K), and 64 experts with weights of 4 bits,
-// of which each token goes to eight (w4).
+// Zipf's law beside 64 equal ones (skewed), gradients of the weights of either (gradients, along K; of e4m3 in whole blocks of 128 tokens),
+// and 64 experts with weights of 4 bits, of which each token goes to eight (w4).
 std::vector<GroupedShape> grouped_shapes(const std::string& filter);
 
 std::string to_string(

@@ -38,8 +38,8 @@ TEST(GroupedShapes, EachHasANameOfItsOwn) {
 TEST(GroupedShapes, AreOfTheSetsThatAreNamed) {
   std::map<std::string, int> sets;
   for (const GroupedShape& shape : grouped_shapes("")) ++sets[shape.set];
-  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8},  {"experts", 1}, {"masked", 39},
-                                               {"skewed", 4},      {"gradients", 5}, {"w4", 6}};
+  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8},   {"experts", 1}, {"masked", 39},
+                                               {"skewed", 4},      {"gradients", 10}, {"w4", 6}};
   EXPECT_EQ(sets, expected);
 }
 
@@ -81,6 +81,24 @@ TEST(GroupedShapes, OfWeightsOf4Bits) {
     const double weights = static_cast<double>(touched * shape.n) * static_cast<double>(shape.k) * (0.5 + 2.0 / 128);
     EXPECT_NEAR(bytes(shape), weights + 2.0 * static_cast<double>(rows * (shape.n + shape.k)), 1e-6 * weights);
   }
+}
+
+// The same in FP8: K contiguous in both, and scales of 1 x 128.
+TEST(GroupedShapes, AlongKInFp8) {
+  const GroupedShape shape{.set = "mine", .type = DataType::e4m3, .grouping = Grouping::along_k, .rows = {128, 384}, .n = 256, .k = 384};
+  EXPECT_EQ(to_string(shape), "e4m3 along-k 2x~256x256x384");
+  EXPECT_EQ(bytes(shape), 512.0 * (384 + 256) + 4.0 * (384 + 256) * 4 + 2.0 * 384 * 256 * 2);
+  EXPECT_EQ(group_numbers(shape), (std::vector<std::int32_t>{0, 128, 512}));
+  const Result<GemmProblem> grouped = validate(grouped_problem(shape)), dense = validate(dense_problem(shape));
+  ASSERT_TRUE(grouped) << grouped.error().message;
+  ASSERT_TRUE(dense) << dense.error().message;
+  EXPECT_EQ(flops(*grouped), flops(shape));
+  EXPECT_EQ(flops(*dense), flops(shape));
+  EXPECT_EQ(scale_elems_a(*grouped), 384 * 4);
+  EXPECT_EQ(scale_elems_a(*grouped), scale_elems_a(*dense)) << "both are timed with the same scales";
+  for (const GroupedShape& each : grouped_shapes("gradients e4m3"))
+    for (const std::int32_t rows : each.rows) EXPECT_EQ(rows % 128, 0) << to_string(each);
+  EXPECT_EQ(all_rows(grouped_shapes("gradients e4m3 along-k 64x~").front()), 32768);
 }
 
 TEST(GroupedShapes, ShareOutAllTheirRows) {
