@@ -234,8 +234,8 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
                               kGroupings))
       ->capture_default_str();
   command.add_option("--groups", files.groups.sizes,
-                     "Rows of each group, or elements of K: numbers separated by commas, or a .npy file (but for masked groups of where "
-                     "each begins and the last ends)");
+                     "Rows of each group, or elements of K (with FP8 multiples of 128): numbers separated by commas, or a .npy file (but "
+                     "for masked groups of where each begins and the last ends)");
   add_expected_rows_flag(command, files.groups.expected_rows);
   command.add_option("-C,--c", files.c, "C, [m, n] or [batch, m, n]; --beta is 1 unless given");
   command.add_option("--bias", files.bias, "Bias, one dimension");

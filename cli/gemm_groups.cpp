@@ -144,6 +144,19 @@ Status check_groups(const Groups& groups, const std::string& path_a, const Matri
   return Nothing{};
 }
 
+Status check_fp8_groups(const Groups& groups, DataType type) {
+  constexpr std::int32_t kBlock = 128;
+  if (groups.grouping != Grouping::along_k) return Nothing{};
+  for (std::size_t g = 0; g < groups.numbers.size(); ++g)
+    if (groups.numbers[g] % kBlock != 0)
+      return wrong(
+          fmt::format("{}: {} at element {} of K; groups along k of {} begin and end at multiples of 128, where their scales do: fill them "
+                      "up with zeros, here to {}",
+                      groups.whence, g == 0 ? "the first group begins" : fmt::format("group {} ends", g - 1), groups.numbers[g],
+                      sluice::to_string(type), (groups.numbers[g] / kBlock + 1) * kBlock));
+  return Nothing{};
+}
+
 std::string line_about(const Groups& groups) {
   std::int32_t least = std::numeric_limits<std::int32_t>::max(), most = 0;
   for (std::size_t g = 0; g < static_cast<std::size_t>(groups.count); ++g) {

@@ -30,6 +30,8 @@ Result<Groups> read_groups(const WantedGroups& wanted);
 
 // Whether the matrices that A, B hold are those of the groups, and the sizes are of rows that there are.
 Status check_groups(const Groups& groups, const std::string& path_a, const Matrices& a, const std::string& path_b, const Matrices& b);
+// Those along K have whole blocks of 128 where operands are FP8.
+Status check_fp8_groups(const Groups& groups, DataType type);
 
 // How many matrices A, C and D are: the rows of ragged groups are one.
 std::int64_t row_matrices(const GemmProblem& problem);

@@ -301,9 +301,10 @@ Status take_16_bit_operands(const GemmFiles& files, Operands& operands, GemmInpu
 
 Status take_fp8_operands(const GemmFiles& files, const Operands& operands, GemmInputs& inputs) {
   GemmProblem& p = inputs.problem;
-  Result<Fp8Operand> a = to_fp8(operands.a, OperandName::a, p.type_a, files.scales_a, row_matrices(p));
+  const bool along_k = p.grouping == Grouping::along_k;  // A and B are one matrix each, and so are their scales
+  Result<Fp8Operand> a = to_fp8(operands.a, OperandName::a, p.type_a, files.scales_a, along_k ? 1 : row_matrices(p));
   if (!a) return a.error();
-  Result<Fp8Operand> b = to_fp8(operands.b, OperandName::b, p.type_b, files.scales_b, p.batch);
+  Result<Fp8Operand> b = to_fp8(operands.b, OperandName::b, p.type_b, files.scales_b, along_k ? 1 : p.batch);
   if (!b) return b.error();
   p.lda = a->leading, p.ldb = b->leading;
   p.scaling_a = a->scaling, p.scaling_b = b->scaling;
@@ -338,6 +339,8 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
   if (Status s = check_inner(files, a, b); !s) return s.error();
   const Result<std::int64_t> batch = common_batch(files, *groups, a, b);
   if (!batch) return batch.error();
+  if (is_fp8(types->a))
+    if (Status s = check_fp8_groups(*groups, types->a); !s) return s.error();
 
   GemmInputs inputs;
   GemmProblem& p = inputs.problem;

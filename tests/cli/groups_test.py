@@ -101,6 +101,30 @@ class GroupsTest(SluiceTest):
         self.write_batch("A.npy", [a, a])
         self.refuse(*self.gemm(*flags, "--groups", "5,0"), says=("A (A.npy) holds 2 matrices", "groups along k", "reshape"))
 
+    def test_groups_along_k_in_fp8(self):
+        sizes, m, depth = [128, 0, 384, 128], 16, 640
+        a, b = Matrix.random(depth, m, "e4m3", 1, True), Matrix.random(depth, N, "e4m3", 2, True)
+        self.write_matrix("A.npy", a)
+        self.write_matrix("B.npy", b)
+        begins = offsets(sizes)
+        expected = {}
+        for g, (begin, end) in enumerate(zip(begins, begins[1:])):
+            product = naive_product(rows_of(a, begin, end).transposed(), rows_of(b, begin, end))
+            expected |= {g * m + row: product[row * N : (row + 1) * N] for row in range(m)}
+        flags = ("--transpose-a", "--grouping", "along-k", "--check", "--type", "e4m3")
+        for backend in self.backends:
+            said = self.succeed(*self.gemm(*flags, "--groups", "128,0,384,128", "--backend", backend))
+            self.assertIn("4 along-k groups of 0 to 384 elements of K, 640 in all", said)
+            self.assertIn("16 x 24 x 640, 4 along-k groups e4m3 -> fp32, A row-major, B column-major", said)
+            self.assertIn(f"{4 * m * N} elements checked: all within the bound", said)
+            self.assert_rows("D.npy", (4, m, N), expected)
+            scaled = ("--m", "40", "--n", "24", "--type", "e4m3", "--grouping", "along-k", "--groups", "256,0,128", "--backend", backend, "--check")
+            for kinds in (("1x128", "1x128"), ("1x128", "128x128"), ("vector", "tensor")):
+                said = self.succeed("gemm", *scaled, "--scaling-a", kinds[0], "--scaling-b", kinds[1])
+                self.assertIn(f"scales {kinds[0]} and {kinds[1]}", said)
+        self.refuse(*self.gemm(*flags, "--groups", "128,200"), says=("group 1 ends at element 328 of K", "multiples of 128", "here to 384"))
+        self.refuse("gemm", "--m", "8", "--n", "8", "--k", "200", "--type", "e4m3", "--grouping", "along-k", "--groups", "128", says=("k = 200", "pad to 256"))
+
     def test_ragged_offsets_from_a_file(self):
         shape, expected = self.ragged(first=3, behind=6)
         for descr in ("<i4", "<i8"):
