@@ -180,7 +180,7 @@ def grouped_gemm(
     ragged: a (T, K), b (G, K, N), groups (G + 1) int32 -> (T, N): rows groups[g] to groups[g + 1] of a with b[g].
     masked: a (G, M, K), b (G, K, N), groups (G) int32 -> (G, M, N): the first groups[g] rows of a[g] with b[g].
     along-k: a (M, T), b (T, N), groups (G + 1) int32 -> (G, M, N): columns groups[g] to groups[g + 1] of a with these rows of b; 16-bit operands,
-    a with contiguous columns, b with contiguous rows.
+    a with contiguous columns, b with contiguous rows, or FP8, a with contiguous rows, b with contiguous columns, and all of groups multiples of 128.
     Rows of no group are not written: they are 0 in a new array. Types, scales, bias and activation are those of gemm()."""
     arrays = {"a": a, "b": b, "groups": groups, "bias": bias, "scale_a": scale_a, "scale_b": scale_b}
     return _multiply(arrays, out, stream, workspace, backend, threads, emulator, grouping=grouping, activation=activation,

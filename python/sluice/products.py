@@ -96,7 +96,8 @@ def product(
     m, n, k, batch, shape = _sizes(a, b, grouping, w4)
     dtype = (out.dtype if out else None) or out_dtype or (a.dtype if a.dtype in SIXTEEN_BITS else "bf16")
     along_k = grouping == "along-k"
-    at_a = _lie(a, "a", -2 if along_k else None)
+    any_k = along_k and a.dtype not in FP8  # groups begin at any element of K, which so is a row in memory
+    at_a = _lie(a, "a", -2 if any_k else None)
     fields: dict[str, Any] = {
         "m": m, "n": n, "k": k, "batch": batch, "type_a": a.dtype, "type_d": dtype,
         "layout_a": at_a.layout, "lda": at_a.ld, "alignment_a_bytes": a.alignment, "alignment_d_bytes": 16,
@@ -109,7 +110,7 @@ def product(
         if batch > 1:
             fields["batch_stride_b"] = b.strides[0] if len(b.shape) == 2 else 0
     else:
-        at_b = _lie(b, "b", -1 if along_k else None)
+        at_b = _lie(b, "b", -1 if any_k else None)
         fields.update(type_b=b.dtype, layout_b=at_b.layout, ldb=at_b.ld, alignment_b_bytes=b.alignment)
         if batch > 1:
             fields["batch_stride_b"] = at_b.batch_stride
@@ -207,6 +208,8 @@ def _add_scales(fields: dict[str, Any], which: str, scales: Optional[Spec], oper
         raise ValueError(f"scale_{which} is given, and {which} holds {operand.dtype}; only operands of e4m3 and e5m2 have scales")
     if scales.dtype != "fp32":
         raise ValueError(f"scale_{which} holds {scales.dtype}; scales are fp32")
+    if grouping == "along-k" and len(scales.shape) == 3:
+        raise ValueError(f"scale_{which} has shape {scales.shape}; with grouping 'along-k' all groups share a matrix of scales: 2 dimensions")
     kind, at = _scaling(scales, vectors, k, which)
     fields["scaling_" + which] = kind
     if kind in ("1x128", "128x128"):

@@ -140,6 +140,22 @@ def test_masked_groups_and_groups_along_k(backend):
         assert_near(got[g], exact(x)[rows].T @ exact(y)[rows], abs(exact(x))[rows].T @ abs(exact(y))[rows] + 1e-9, "float32")
 
 
+@pytest.mark.parametrize("column_major", [False, True])
+def test_groups_along_k_in_fp8(column_major, backend):
+    """As gradients of weights are: rows of K, filled up to 128 for each group, quantised and multiplied."""
+    x, y, offsets = random(16, 512, dtype=numpy.float32), random(24, 512, dtype=numpy.float32, seed=1), numpy.array([0, 128, 128, 384], numpy.int32)
+    (a, scale_a), (b, scale_b) = (sluice.quantize(each, column_major_scales=column_major) for each in (x, y))
+    got = sluice.grouped_gemm(a, b.T, offsets, scale_a=scale_a, scale_b=scale_b.T, grouping="along-k", out_dtype="fp32", backend=backend)
+    full_a, full_b = exact(a) * spread(scale_a, x.shape), exact(b) * spread(scale_b, y.shape)
+    for g in range(3):
+        k = slice(offsets[g], offsets[g + 1])
+        assert_near(got[g], full_a[:, k] @ full_b[:, k].T, abs(full_a[:, k]) @ abs(full_b[:, k]).T + 1e-9, "float32")
+    with pytest.raises(ValueError, match=r"groups\[1\] = 100 .* multiples of 128"):
+        sluice.grouped_gemm(a, b.T, numpy.array([0, 100, 384], numpy.int32), grouping="along-k", backend=backend)
+    with pytest.raises(ValueError, match="all groups share a matrix of scales"):
+        sluice.grouped_gemm(a, b.T, offsets, scale_a=scale_a[None], grouping="along-k", backend=backend)
+
+
 @pytest.mark.parametrize("scaling", ["1x128", "128x128"])
 @pytest.mark.parametrize("column_major", [False, True])
 def test_quantize(scaling, column_major, backend):
