@@ -80,8 +80,48 @@ static void test_groups(void) {
   sluice_plan_destroy(plan);
 }
 
+/* FP8 along K: three groups of 128, none and 256. Each element of A is 1 and of B 2; the scales of A are 1, 2 and 4 from block to block. */
+static void test_fp8_groups_along_k(void) {
+  enum { kGroups = 3, kRows = 16, kColumns = 32, kDepth = 384, kBlocks = kDepth / 128 };
+  static const int32_t offsets[kGroups + 1] = {0, 128, 128, 384}, between[kGroups + 1] = {0, 128, 200, 384};
+  static const float expected[kGroups] = {128 * 2 * 1, 0, 128 * 2 * (2 + 4)};
+  static uint8_t memory[(kRows + kColumns) * kDepth + 16];
+  uint8_t* const a = memory + (16 - (uintptr_t)memory % 16) % 16;
+  uint8_t* const b = a + kRows * kDepth;
+  static float scales[kRows * kBlocks], sums[kGroups * kRows * kColumns];
+  const sluice_device device = make_device("h10");
+  sluice_problem problem = make_problem(kRows, kColumns, kDepth);
+  sluice_plan* plan = NULL;
+  sluice_arguments arguments;
+  int i, wrong = 0;
+  memset(a, 0x38, kRows * kDepth);    /* 1 in e4m3 */
+  memset(b, 0x40, kColumns * kDepth); /* 2 */
+  for (i = 0; i < kRows * kBlocks; ++i) scales[i] = (float)(1 << i % kBlocks);
+  problem.batch = kGroups;
+  problem.grouping = SLUICE_GROUPS_ALONG_K;
+  problem.type_a = problem.type_b = SLUICE_E4M3;
+  problem.type_d = SLUICE_FP32;
+  problem.scaling_a = SLUICE_PER_VECTOR_128;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
+  arguments.a = a;
+  arguments.b = b;
+  arguments.d = sums;
+  arguments.scale_a = scales;
+  arguments.groups = between;
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "groups[2] = 200");
+  arguments.groups = offsets;
+  CHECK(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL) == SLUICE_OK);
+  for (i = 0; i < kGroups * kRows * kColumns; ++i) wrong += sums[i] != expected[i / (kRows * kColumns)];
+  CHECK(wrong == 0);
+  sluice_plan_destroy(plan);
+  problem.k = 400;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "pad to 512");
+}
+
 int main(void) {
   test_groups();
+  test_fp8_groups_along_k();
   if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

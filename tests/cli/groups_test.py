@@ -123,7 +123,7 @@ class GroupsTest(SluiceTest):
                 said = self.succeed("gemm", *scaled, "--scaling-a", kinds[0], "--scaling-b", kinds[1])
                 self.assertIn(f"scales {kinds[0]} and {kinds[1]}", said)
         self.refuse(*self.gemm(*flags, "--groups", "128,200"), says=("group 1 ends at element 328 of K", "multiples of 128", "here to 384"))
-        self.refuse("gemm", "--m", "8", "--n", "8", "--k", "200", "--type", "e4m3", "--grouping", "along-k", "--groups", "128", says=("k = 200", "pad to 256"))
+        self.refuse("gemm", "--m", "8", "--n", "8", "--k", "200", "--type", "e4m3", "--grouping", "along-k", "--groups", "128", "--check", says=("k = 200", "pad to 256"))
 
     def test_ragged_offsets_from_a_file(self):
         shape, expected = self.ragged(first=3, behind=6)
