@@ -147,9 +147,10 @@ def test_groups_along_k_in_fp8(column_major, backend):
     (a, scale_a), (b, scale_b) = (sluice.quantize(each, column_major_scales=column_major) for each in (x, y))
     got = sluice.grouped_gemm(a, b.T, offsets, scale_a=scale_a, scale_b=scale_b.T, grouping="along-k", out_dtype="fp32", backend=backend)
     full_a, full_b = exact(a) * spread(scale_a, x.shape), exact(b) * spread(scale_b, y.shape)
+    coarser = 1 if backend == "reference" else 2**8  # tensor cores add FP8 products with 14 bits
     for g in range(3):
         k = slice(offsets[g], offsets[g + 1])
-        assert_near(got[g], full_a[:, k] @ full_b[:, k].T, abs(full_a[:, k]) @ abs(full_b[:, k]).T + 1e-9, "float32")
+        assert_near(got[g], full_a[:, k] @ full_b[:, k].T, coarser * abs(full_a[:, k]) @ abs(full_b[:, k]).T + 1e-9, "float32")
     with pytest.raises(ValueError, match=r"groups\[1\] = 100 .* multiples of 128"):
         sluice.grouped_gemm(a, b.T, numpy.array([0, 100, 384], numpy.int32), grouping="along-k", backend=backend)
     with pytest.raises(ValueError, match="all groups share a matrix of scales"):
