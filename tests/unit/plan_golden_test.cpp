@@ -68,6 +68,11 @@ std::vector<GemmProblem> problems_for_one_device() {
   fp8({.m = 4096, .n = 4096, .k = 4096, .type_b = DataType::e4m3}, Scaling::per_vector, Scaling::per_vector);
   fp8({.m = 64, .n = 7168, .k = 4096, .type_b = DataType::e4m3}, Scaling::per_vector_128, Scaling::per_block_128);
   fp8({.m = 2048, .n = 2048, .k = 2048, .type_b = DataType::e5m2}, Scaling::none, Scaling::per_tensor);
+  const GemmProblem gradients{.m = 4096, .n = 7168, .k = 32768, .batch = 8, .grouping = Grouping::along_k};
+  problems.push_back(gradients);
+  problems.back().layout_a = Layout::column_major, problems.back().layout_b = Layout::row_major;
+  fp8(gradients, Scaling::per_vector_128, Scaling::per_vector_128);
+  problems.back().type_b = DataType::e4m3;
   return problems;
 }
 
