@@ -41,6 +41,7 @@ enum class CandidateVerdict : std::uint8_t {
   excluded_by_options,
   no_groups,      // cannot find out which tiles groups have, or not end where they end
   few_rows_only,  // streams weights past rows of A that it keeps in shared memory, and these are too many, or the weights of another format
+  no_row_scales,  // cannot find scales of each 128 columns of D: no warpgroup holds them all
 };
 
 const char* to_string(CandidateVerdict verdict);  // "chosen", "slower", "wrong-type", ...

@@ -18,6 +18,11 @@ namespace sluice {
 //           for a group without any, too: its product is 0. Numbers of FP8 operands are multiples of 128, which the caller promises: on
 //           the device any other counts as the multiple below it, and where they are in host memory it is refused.
 // Sizes that lie outside of the matrices are taken to end with them.
+//
+// In GemmProblem: ragged, D has no batch stride, and neither have A, C and the scales of A and D (A's cannot be in blocks of 128 rows,
+// since groups begin anywhere); a bias of each row has m elements. masked: m is what there is room for in a group. along_k: k is that of
+// all groups; A, B and their scales have no batch stride. Operands of 16 bits are aligned to 16 bytes, A column-major and B row-major
+// (groups then begin anywhere); of FP8, groups begin and end at multiples of 128, as k does.
 enum class Grouping : std::uint8_t { none, ragged, masked, along_k };
 
 const char* to_string(Grouping grouping);  // "none", "ragged", "masked", "along-k"

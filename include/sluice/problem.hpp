@@ -31,8 +31,8 @@ struct Epilogue {
 // at multiples of 16 bytes.
 //
 // A is m x k, B is k x n, C and D are m x n and row-major. Accumulation is in fp32; the result is rounded once, to type_d.
-// C and the bias have D's type. C may be D (same pointer, same strides); any other overlap of D with an input is an error
-// the library cannot see. alpha == 0 or k == 0 never reads A and B. m, n or batch of 0 does nothing.
+// C and the bias have D's type (not beside a D in FP8: scaling.hpp). C may be D (same pointer, same strides); any other overlap of D with
+// an input is an error the library cannot see. alpha == 0 or k == 0 never reads A and B. m, n or batch of 0 does nothing.
 struct GemmProblem {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -41,7 +41,7 @@ struct GemmProblem {
 
   DataType type_a = DataType::bf16;  // bf16 or fp16, and then B's type too, or int4; or e4m3 or e5m2, and then one of these for B, or int4
   DataType type_b = DataType::bf16;
-  DataType type_d = DataType::bf16;  // bf16, fp16 or fp32
+  DataType type_d = DataType::bf16;  // bf16, fp16 or fp32; of FP8 operands also e4m3 or e5m2
   Layout layout_a = Layout::row_major;
   Layout layout_b = Layout::column_major;  // column_major: each column of B, k elements, is contiguous ("B[N,K] transposed")
 
@@ -70,28 +70,24 @@ struct GemmProblem {
   bool constant_a = false;
   bool constant_b = false;
 
-  // FP8 operands only. Scales lie as a matrix with a row for each vector (row of A, column of B) or block of 128, and a column for each 128
-  // of K, the last one maybe short: ceil(m / 128) x ceil(k / 128) with per_block_128 of A. row_major: the scales of a vector are adjacent.
-  // per_vector: adjacent, no leading dimension. Strides in elements; a batch stride of 0 repeats.
+  // FP8 only: scaling.hpp says what scales mean and where they lie.
   Scaling scaling_a = Scaling::none;
   Scaling scaling_b = Scaling::none;
+  Scaling scaling_d = Scaling::none;  // or per_tensor or per_vector_128
   Layout scale_layout_a = Layout::row_major;
   Layout scale_layout_b = Layout::row_major;
+  Layout scale_layout_d = Layout::row_major;
   std::int64_t ld_scale_a = kPacked;
   std::int64_t ld_scale_b = kPacked;
+  std::int64_t ld_scale_d = kPacked;
   std::int64_t batch_stride_scale_a = kPacked;
   std::int64_t batch_stride_scale_b = kPacked;
+  std::int64_t batch_stride_scale_d = kPacked;
 
-  // Weights of 4 bits (type_b int4): b is what pack_w4() has made, n a multiple of 8, k and lda multiples of 8, and A row-major. There is
-  // no ldb, and batch_stride_b is in bytes, a multiple of 256 (packed: packed_w4_bytes()). The product is that of the dequantised weights,
-  // which a kernel may round to numbers of A's type. Beside an A of e4m3 (whose scaling_a is none, per_tensor or per_vector) none is
-  // rounded, and lda and batch_stride_a are multiples of 16.
+  // Weights of 4 bits (type_b int4): w4_format.hpp.
   W4Format w4;
 
-  // Groups: `batch` of them, whose rows the device counts. ragged: m is the number of rows of A and D, which have no batch stride, and
-  // neither has C nor the scales of A (which cannot be in blocks of 128 rows, since groups begin anywhere); a bias of each row has m
-  // elements. masked: m is the room in a group. along_k: k is that of all groups; A, B and their scales have no batch stride. Operands of
-  // 16 bits are aligned to 16 bytes, A column-major and B row-major; of FP8, groups begin and end at multiples of 128, as k does.
+  // Groups: `batch` of them, whose rows the device counts: grouping.hpp.
   Grouping grouping = Grouping::none;
   // For the planner alone: about how many rows a group has. 0: m / batch (ragged), m (masked). Ignored along_k.
   std::int64_t expected_rows = 0;
@@ -107,9 +103,10 @@ Result<GemmProblem> validate(const GemmProblem& problem);
 // Whether there is anything to compute at all (m, n and batch above 0).
 bool is_empty(const GemmProblem& problem);
 
-// How many numbers scale_a and scale_b must hold, of a validated problem: from the first to the last that is read. 0 without scales.
+// How many numbers the scales must hold, of a validated problem: from the first to the last that is read or written. 0 without scales.
 std::int64_t scale_elems_a(const GemmProblem& problem);
 std::int64_t scale_elems_b(const GemmProblem& problem);
+std::int64_t scale_elems_d(const GemmProblem& problem);
 
 // Bytes of one matrix B, of a validated problem: packed, of weights of 4 bits.
 std::int64_t matrix_bytes_b(const GemmProblem& problem);

@@ -23,6 +23,7 @@ struct GemmArguments {
   const void* bias = nullptr;      // needed when the epilogue has one
   const float* scale_a = nullptr;  // needed when the problem has scales, aligned to 4 bytes
   const float* scale_b = nullptr;
+  float* scale_d = nullptr;              // read with per_tensor, written with per_vector_128
   const std::int32_t* groups = nullptr;  // needed when the problem is grouped: sizes, see Grouping. As the others, in device memory
 };
 

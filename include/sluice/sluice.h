@@ -111,14 +111,15 @@ enum sluice_outside_values { SLUICE_OUTSIDE_IGNORED = 0, SLUICE_OUTSIDE_CLAMPED 
 /* D[b] = activation(alpha * A[b] B[b] + beta * C[b] + bias), for b in [0, batch).
  *
  * A is m x k, B is k x n, C and D are m x n and row-major. Accumulation is in fp32; the result is rounded once, to type_d. C and the bias
- * have D's type. C may be D (same pointer, same strides); any other overlap of D with an input is an error the library cannot see.
- * beta == 0 never reads C; alpha == 0 or k == 0 never reads A and B; m, n or batch of 0 does nothing. */
+ * have D's type (not beside a D in FP8: sluice/scaling.hpp). C may be D (same pointer, same strides); any other overlap of D with an input
+ * is an error the library cannot see. beta == 0 never reads C; alpha == 0 or k == 0 never reads A and B; m, n or batch of 0 does nothing.
+ */
 typedef struct sluice_problem {
   size_t struct_size;
   int64_t m, n, k;  /* 0 or more */
   int64_t batch;    /* default 1 */
   int32_t type_a;   /* SLUICE_BF16 (default), SLUICE_FP16, SLUICE_E4M3 or SLUICE_E5M2 */
-  int32_t type_d;   /* SLUICE_BF16 (default), SLUICE_FP16 or SLUICE_FP32 */
+  int32_t type_d;   /* SLUICE_BF16 (default), SLUICE_FP16 or SLUICE_FP32; of FP8 operands also SLUICE_E4M3 or SLUICE_E5M2 */
   int32_t layout_a; /* default SLUICE_ROW_MAJOR */
   int32_t layout_b; /* default SLUICE_COLUMN_MAJOR: each column of B, k elements, is contiguous */
   /* Distance between rows (row-major) or columns (column-major), in elements. Default SLUICE_PACKED. */
@@ -152,6 +153,12 @@ typedef struct sluice_problem {
    */
   int32_t w4_group_size;  /* elements of K: 32, 64, 128 (default), or 0: whole columns */
   int32_t w4_zero_points; /* not 0: each group has its own. Default 0 */
+  /* A D in FP8 only: SLUICE_NO_SCALES (default), SLUICE_PER_TENSOR (given) or SLUICE_PER_VECTOR_128 (found and written), and how they lie.
+   */
+  int32_t scaling_d;
+  int32_t scale_layout_d;
+  int64_t ld_scale_d;
+  int64_t batch_stride_scale_d;
 } sluice_problem;
 
 /* A GPU as data. Get one from sluice_device_find(), sluice_device_current() or sluice_device_from_json(), and change what is different. */
@@ -215,6 +222,7 @@ typedef struct sluice_arguments {
   const float* scale_a; /* needed when the problem has scales */
   const float* scale_b;
   const int32_t* groups; /* needed when the problem is grouped: batch + 1 numbers, or batch if masked */
+  float* scale_d;        /* needed when D has scales: read if SLUICE_PER_TENSOR, written if SLUICE_PER_VECTOR_128 */
 } sluice_arguments;
 
 /* FP8 numbers with scales from m rows of k contiguous elements, which are the rows of A or the columns of B of a product. In each block

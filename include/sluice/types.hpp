@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// e4m3, e5m2: 8 bits, with 4 and 5 of exponent (OCP 8-bit Floating Point Specification, 2023). As operands only, always with K contiguous.
+// e4m3, e5m2: 8 bits, with 4 and 5 of exponent (OCP 8-bit Floating Point Specification, 2023). As operands always with K contiguous.
 // int4: weights of 4 bits with scales, packed (sluice/w4.hpp). As B only, beside an A of 16 bits or of e4m3.
 enum class DataType : std::uint8_t { bf16, fp16, fp32, e4m3, e5m2, int4 };
 

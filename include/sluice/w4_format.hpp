@@ -7,6 +7,10 @@ namespace sluice {
 
 // A weight is (q - z) * s, with q the 4 bits (0 to 15), and s and z those of its group: so many neighbouring elements of K in one column of
 // B. A kernel may round it to the type of the activations, or not; docs/w4.md says what that does to results.
+//
+// In GemmProblem: b is what pack_w4() has made, n a multiple of 8, k and lda multiples of 8, and A row-major. There is no ldb, and
+// batch_stride_b is in bytes, a multiple of 256 (packed: packed_w4_bytes()). Beside an A of e4m3 (whose scaling_a is none, per_tensor or
+// per_vector) no weight is rounded, and lda and batch_stride_a are multiples of 16.
 struct W4Format {
   int group_size = 128;      // elements of K: 32, 64 or 128, or 0: the whole column. The last group of a column may be short
   bool zero_points = false;  // each group has its z, 0 to 16; else z is 8 everywhere

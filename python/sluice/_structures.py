@@ -27,7 +27,8 @@ class Problem(Structure):
         *_fields(_f32, "alpha beta"),
         *_fields(_i32, "reserved constant_a constant_b type_b scaling_a scaling_b scale_layout_a scale_layout_b reserved2"),
         *_fields(_i64, "ld_scale_a ld_scale_b batch_stride_scale_a batch_stride_scale_b expected_rows"),
-        *_fields(_i32, "grouping reserved3 w4_group_size w4_zero_points"),
+        *_fields(_i32, "grouping reserved3 w4_group_size w4_zero_points scaling_d scale_layout_d"),
+        *_fields(_i64, "ld_scale_d batch_stride_scale_d"),
     ]
 
 
@@ -60,7 +61,7 @@ class PlanInfo(Structure):
 
 
 class Arguments(Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), *_fields(_pointer, "a b c d bias scale_a scale_b groups")]
+    _fields_ = [("struct_size", ctypes.c_size_t), *_fields(_pointer, "a b c d bias scale_a scale_b groups scale_d")]
 
 
 class QuantizeProblem(Structure):
@@ -147,8 +148,8 @@ _LAYOUTS = ("row-major", "column-major")
 _SCALINGS = ("none", "tensor", "vector", "1x128", "128x128")
 WORDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("type_a", "type_b", "type_d", "type_x", "type_q", "type", "type_scales", "kv_type"), _TYPES),
-    **dict.fromkeys(("layout_a", "layout_b", "scale_layout_a", "scale_layout_b", "scale_layout"), _LAYOUTS),
-    **dict.fromkeys(("scaling_a", "scaling_b", "scaling"), _SCALINGS),
+    **dict.fromkeys(("layout_a", "layout_b", "scale_layout_a", "scale_layout_b", "scale_layout_d", "scale_layout"), _LAYOUTS),
+    **dict.fromkeys(("scaling_a", "scaling_b", "scaling_d", "scaling"), _SCALINGS),
     "activation": ("none", "relu", "gelu", "silu"),
     "bias": ("none", "per-row", "per-column"),
     "grouping": ("none", "ragged", "masked", "along-k"),

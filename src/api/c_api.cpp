@@ -80,6 +80,7 @@ Result<GemmArguments> read_arguments(const sluice_arguments* given) {
                        .bias = whole->bias,
                        .scale_a = whole->scale_a,
                        .scale_b = whole->scale_b,
+                       .scale_d = whole->scale_d,
                        .groups = whole->groups};
 }
 

@@ -13,14 +13,15 @@ namespace {
 
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
-              (sizeof(sluice_problem) == 240 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
-               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 72 && sizeof(sluice_emulator_options) == 32 &&
+              (sizeof(sluice_problem) == 264 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
+               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 80 && sizeof(sluice_emulator_options) == 32 &&
                sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40 && sizeof(sluice_pack_w4_problem) == 48 &&
                sizeof(sluice_pack_w4_arguments) == 48 && sizeof(sluice_histogram_problem) == 56 &&
                sizeof(sluice_histogram_arguments) == 24 && sizeof(sluice_attention_problem) == 128 &&
                sizeof(sluice_attention_arguments) == 96));
 static_assert(offsetof(sluice_problem, type_a) == 40 && offsetof(sluice_problem, batch_stride_a) == 88 &&
               offsetof(sluice_problem, alpha) == 140 && offsetof(sluice_problem, expected_rows) == 216 &&
+              offsetof(sluice_problem, scaling_d) == 240 && offsetof(sluice_arguments, scale_d) == 72 &&
               offsetof(sluice_device, l2_bytes) == 88);
 static_assert(SLUICE_PACKED == kPacked);
 
@@ -129,6 +130,8 @@ sluice_problem default_of(const sluice_problem*) {
   c.batch_stride_scale_a = p.batch_stride_scale_a, c.batch_stride_scale_b = p.batch_stride_scale_b;
   c.grouping = static_cast<std::int32_t>(p.grouping), c.expected_rows = p.expected_rows;
   c.w4_group_size = p.w4.group_size, c.w4_zero_points = p.w4.zero_points ? 1 : 0;
+  c.scaling_d = static_cast<std::int32_t>(p.scaling_d), c.scale_layout_d = static_cast<std::int32_t>(p.scale_layout_d);
+  c.ld_scale_d = p.ld_scale_d, c.batch_stride_scale_d = p.batch_stride_scale_d;
   return c;
 }
 
@@ -152,6 +155,8 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   enums.read("scaling_b", "sluice_scaling", c.scaling_b, SLUICE_PER_BLOCK_128, p.scaling_b);
   enums.read("scale_layout_a", "sluice_layout", c.scale_layout_a, SLUICE_COLUMN_MAJOR, p.scale_layout_a);
   enums.read("scale_layout_b", "sluice_layout", c.scale_layout_b, SLUICE_COLUMN_MAJOR, p.scale_layout_b);
+  enums.read("scaling_d", "sluice_scaling", c.scaling_d, SLUICE_PER_BLOCK_128, p.scaling_d);
+  enums.read("scale_layout_d", "sluice_layout", c.scale_layout_d, SLUICE_COLUMN_MAJOR, p.scale_layout_d);
   enums.read("grouping", "sluice_grouping", c.grouping, SLUICE_GROUPS_ALONG_K, p.grouping);
   enums.read("bias", "sluice_bias", c.bias, SLUICE_BIAS_PER_COLUMN, p.epilogue.bias);
   enums.read("activation", "sluice_activation", c.activation, SLUICE_SILU, p.epilogue.activation);
@@ -164,6 +169,7 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   p.constant_a = c.constant_a != 0, p.constant_b = c.constant_b != 0;
   p.ld_scale_a = c.ld_scale_a, p.ld_scale_b = c.ld_scale_b;
   p.batch_stride_scale_a = c.batch_stride_scale_a, p.batch_stride_scale_b = c.batch_stride_scale_b;
+  p.ld_scale_d = c.ld_scale_d, p.batch_stride_scale_d = c.batch_stride_scale_d;
   p.expected_rows = c.expected_rows;
   p.w4 = {.group_size = c.w4_group_size, .zero_points = c.w4_zero_points != 0};
   return p;

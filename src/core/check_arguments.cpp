@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/groups.hpp"
+#include "core/scale_layout.hpp"
 
 namespace sluice {
 namespace {
@@ -90,6 +91,12 @@ Status check_arguments(const GemmProblem& p, const GemmArguments& arguments) {
     if (arguments.c == arguments.d)
       if (Status s = check_in_place(p); !s) return s;
   }
+  if (p.scaling_d != Scaling::none)
+    if (Status s = check({"scale_d", arguments.scale_d, "scale_d", sizeof(float), DataType::fp32,
+                          finds_scales(p) ? "the scales of d go there" : "d has a scale",
+                          finds_scales(p) ? "pass memory for scale_elems_d() of them" : "pass it"});
+        !s)
+      return s;
   if (has_groups(p))
     if (Status s = check({"groups",
                           arguments.groups,
@@ -100,9 +107,11 @@ Status check_arguments(const GemmProblem& p, const GemmArguments& arguments) {
                           "pass the groups' sizes, as Grouping says"});
         !s)
       return s;
-  if (p.epilogue.bias != Bias::none)
-    return check({"bias", arguments.bias, "alignment_d_bytes", p.alignment_d_bytes, p.type_d, "the epilogue adds one",
+  if (p.epilogue.bias != Bias::none) {
+    const int alignment_bytes = is_fp8(p.type_d) ? int{sizeof(float)} : p.alignment_d_bytes;
+    return check({"bias", arguments.bias, "alignment_d_bytes", alignment_bytes, bias_type(p.type_d), "the epilogue adds one",
                   "pass the vector, or plan with Bias::none"});
+  }
   return Nothing{};
 }
 

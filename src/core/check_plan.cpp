@@ -51,6 +51,10 @@ Status check_plan(const Plan& plan) {
     return inconsistent("its kernel, " + name(kernel) + ", cannot find out what such groups are");
   if (is_grouped_along_k(p) && s.kind != SchedulerKind::data_parallel && s.kind != SchedulerKind::one_tile_per_cta)
     return inconsistent("its schedule is none for groups along k, whose k-tiles only the device can count");
+  if (finds_scales(p) && !can_find_scales(kernel))
+    return inconsistent("scaling_d = 1x128, but no warpgroup of " + name(kernel) + " holds 128 columns of its rows");
+  if (finds_scales(p) && s.reduction != Reduction::workspace)
+    return inconsistent(std::string("scaling_d = 1x128, but reduction = ") + to_string(s.reduction) + " leaves nobody with a whole tile");
   const std::int32_t rows = s.tiles_m / s.cluster_m, columns = s.tiles_n / s.cluster_n;
   const double work_tiles = static_cast<double>(rows) * columns * s.groups;
   if (work_tiles > std::numeric_limits<std::int32_t>::max()) return inconsistent("more than 2^31 work tiles");

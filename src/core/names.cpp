@@ -72,7 +72,7 @@ constexpr Names<KernelSchedule, 3> kKernelSchedules{
     {{KernelSchedule::cooperative, "cooperative"}, {KernelSchedule::pingpong, "pingpong"}, {KernelSchedule::streaming, "streaming"}}};
 constexpr Names<OperandOrder, 2> kOperandOrders{{{OperandOrder::rows_of_a, "rows-of-a"}, {OperandOrder::columns_of_b, "columns-of-b"}}};
 constexpr Names<LoadPath, 2> kLoadPaths{{{LoadPath::tma, "tma"}, {LoadPath::threads, "threads"}}};
-constexpr Names<CandidateVerdict, 10> kVerdicts{{{CandidateVerdict::chosen, "chosen"},
+constexpr Names<CandidateVerdict, 11> kVerdicts{{{CandidateVerdict::chosen, "chosen"},
                                                  {CandidateVerdict::slower, "slower"},
                                                  {CandidateVerdict::wrong_type, "wrong-type"},
                                                  {CandidateVerdict::needs_aligned_operands, "needs-aligned-operands"},
@@ -81,7 +81,8 @@ constexpr Names<CandidateVerdict, 10> kVerdicts{{{CandidateVerdict::chosen, "cho
                                                  {CandidateVerdict::shared_memory, "shared-memory"},
                                                  {CandidateVerdict::excluded_by_options, "excluded-by-options"},
                                                  {CandidateVerdict::no_groups, "no-groups"},
-                                                 {CandidateVerdict::few_rows_only, "few-rows-only"}}};
+                                                 {CandidateVerdict::few_rows_only, "few-rows-only"},
+                                                 {CandidateVerdict::no_row_scales, "no-row-scales"}}};
 constexpr Names<Asynchrony, 4> kAsynchronies{
     {{Asynchrony::random, "random"}, {Asynchrony::eager, "eager"}, {Asynchrony::lazy, "lazy"}, {Asynchrony::mixed, "mixed"}}};
 constexpr Names<Backend, 3> kBackends{{{Backend::cuda, "cuda"}, {Backend::emulator, "emulator"}, {Backend::reference, "reference"}}};

@@ -118,15 +118,19 @@ Status check_operand_types(const GemmProblem& p) {
 
 Status check_types(const GemmProblem& p) {
   if (Status s = check_operand_types(p); !s) return s;
-  if (p.type_d != DataType::bf16 && p.type_d != DataType::fp16 && p.type_d != DataType::fp32)
-    return Error{ErrorCode::unsupported, std::string("type_d = ") + to_string(p.type_d) + "; D must be bf16, fp16 or fp32"};
+  const bool fp8_d = is_fp8(p.type_d) && fp8(p) && !w4(p);
+  if (p.type_d != DataType::bf16 && p.type_d != DataType::fp16 && p.type_d != DataType::fp32 && !fp8_d)
+    return Error{ErrorCode::unsupported, std::string("type_d = ") + to_string(p.type_d) + " with " + to_string(p.type_a) +
+                                             " operands; D must be bf16, fp16 or fp32, and of fp8 operands alone it may be e4m3 or e5m2"};
   // Enumerators come through the C ABI and from files as plain numbers.
   const auto unknown = [](const char* field, auto value, auto last) { return value > last ? field : nullptr; };
   for (const char* field :
        {unknown("grouping", p.grouping, Grouping::along_k), unknown("layout_a", p.layout_a, Layout::column_major),
         unknown("layout_b", p.layout_b, Layout::column_major), unknown("scaling_a", p.scaling_a, Scaling::per_block_128),
-        unknown("scaling_b", p.scaling_b, Scaling::per_block_128), unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
-        unknown("scale_layout_b", p.scale_layout_b, Layout::column_major), unknown("bias", p.epilogue.bias, Bias::per_column),
+        unknown("scaling_b", p.scaling_b, Scaling::per_block_128), unknown("scaling_d", p.scaling_d, Scaling::per_block_128),
+        unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
+        unknown("scale_layout_b", p.scale_layout_b, Layout::column_major),
+        unknown("scale_layout_d", p.scale_layout_d, Layout::column_major), unknown("bias", p.epilogue.bias, Bias::per_column),
         unknown("activation", p.epilogue.activation, Activation::silu)})
     if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp and scaling.hpp");
   return Nothing{};
@@ -182,7 +186,7 @@ std::int64_t scale_elems(const ScaleStrides& strides, Scaling scaling, std::int6
   return strides.at(batch - 1, vectors - 1, k - 1) + 1;
 }
 
-// Fills in the strides of an operand's scales. What is not used becomes 0.
+// Fills in the strides of a matrix's scales (of D, k is its columns). What is not used becomes 0.
 Status resolve_scales(const char* name, Scaling scaling, Layout layout, std::int64_t vectors, std::int64_t k, std::int64_t batch,
                       std::int64_t& leading, std::int64_t& batch_stride) {
   const std::string ld = std::string("ld_scale_") + name, bs = std::string("batch_stride_scale_") + name;
@@ -214,6 +218,27 @@ Status resolve_scales(const char* name, Scaling scaling, Layout layout, std::int
   return Nothing{};
 }
 
+// What a D in FP8 can have, and what no other D has.
+Status check_result_scales(GemmProblem& p) {
+  if (!is_fp8(p.type_d) && p.scaling_d != Scaling::none)
+    return Error{ErrorCode::unsupported, std::string("scaling_d = ") + to_string(p.scaling_d) + " with type_d = " + to_string(p.type_d) +
+                                             "; only a D in fp8 has scales: use alpha"};
+  if (is_fp8(p.type_d) && p.epilogue.beta != 0.0f)
+    return Error{ErrorCode::unsupported, "beta = " + std::to_string(p.epilogue.beta) + " with type_d = " + to_string(p.type_d) +
+                                             "; C cannot be added to a D in fp8: pass 0, or quantize() a D in fp32"};
+  if (p.scaling_d == Scaling::per_vector || p.scaling_d == Scaling::per_block_128)
+    return Error{ErrorCode::unsupported, std::string("scaling_d = ") + to_string(p.scaling_d) +
+                                             "; D has one scale, which is given (tensor), or one for each 128 columns of a row (1x128): "
+                                             "choose one of them, or quantize() a D in fp32"};
+  const std::int64_t matrices = row_matrices(p);
+  if (Status s = resolve_scales("d", p.scaling_d, p.scale_layout_d, p.m, p.n, matrices, p.ld_scale_d, p.batch_stride_scale_d); !s) return s;
+  const std::int64_t one = scale_elems(scale_strides_d(p), p.scaling_d, p.m, p.n, 1);
+  if (finds_scales(p) && matrices > 1 && p.batch_stride_scale_d < one)
+    return invalid("batch_stride_scale_d = " + text(p.batch_stride_scale_d) +
+                   " makes the scales of the batch overlap, which are written; pass at least " + text(one) + ", or kPacked");
+  return Nothing{};
+}
+
 Status check_scales(GemmProblem& p) {
   if (w4(p) && p.scaling_b != Scaling::none)
     return Error{ErrorCode::unsupported, std::string("scaling_b = ") + to_string(p.scaling_b) +
@@ -227,7 +252,8 @@ Status check_scales(GemmProblem& p) {
                                              " with " + to_string(p.type_a) + " operands; only those of FP8 have scales: use alpha"};
   const std::int64_t a = is_grouped_along_k(p) ? 1 : row_matrices(p), b = is_grouped_along_k(p) ? 1 : p.batch;
   if (Status s = resolve_scales("a", p.scaling_a, p.scale_layout_a, p.m, p.k, a, p.ld_scale_a, p.batch_stride_scale_a); !s) return s;
-  return resolve_scales("b", p.scaling_b, p.scale_layout_b, p.n, p.k, b, p.ld_scale_b, p.batch_stride_scale_b);
+  if (Status s = resolve_scales("b", p.scaling_b, p.scale_layout_b, p.n, p.k, b, p.ld_scale_b, p.batch_stride_scale_b); !s) return s;
+  return check_result_scales(p);
 }
 
 // Groups along K begin anywhere in it: where K is contiguous, that is at no address that the copy engine takes. Those of FP8 operands begin
@@ -238,6 +264,9 @@ Status check_groups_along_k(const GemmProblem& p) {
   if (fp8(p) && p.k % kScaleBlockElems != 0)
     return no("k = " + text(p.k) + " with groups along k of " + to_string(p.type_a) + ", which begin and end at multiples of 128; pad to " +
               text((p.k / kScaleBlockElems + 1) * kScaleBlockElems) + " with zeros");
+  if (is_fp8(p.type_d))
+    return no(std::string("type_d = ") + to_string(p.type_d) +
+              " with groups along k; gradients are added up: D must be bf16, fp16 or fp32");
   if (fp8(p)) return Nothing{};
   if (p.layout_a != Layout::column_major || p.layout_b != Layout::row_major)
     return no(std::string("layout_a = ") + to_string(p.layout_a) + ", layout_b = " + to_string(p.layout_b) +
@@ -264,7 +293,7 @@ Status check_groups(GemmProblem& p) {
   if (p.scaling_a == Scaling::per_block_128)
     return Error{ErrorCode::unsupported,
                  "scaling_a = 128x128 with ragged groups, which begin at any row; A needs scales of its rows (1x128, vector or tensor)"};
-  p.batch_stride_a = p.batch_stride_c = p.batch_stride_d = p.batch_stride_scale_a = 0;
+  p.batch_stride_a = p.batch_stride_c = p.batch_stride_d = p.batch_stride_scale_a = p.batch_stride_scale_d = 0;
   return Nothing{};
 }
 
@@ -313,6 +342,7 @@ bool is_empty(const GemmProblem& problem) { return problem.m == 0 || problem.n =
 
 std::int64_t scale_elems_a(const GemmProblem& p) { return scale_elems(scale_strides_a(p), p.scaling_a, p.m, p.k, row_matrices(p)); }
 std::int64_t scale_elems_b(const GemmProblem& p) { return scale_elems(scale_strides_b(p), p.scaling_b, p.n, p.k, p.batch); }
+std::int64_t scale_elems_d(const GemmProblem& p) { return scale_elems(scale_strides_d(p), p.scaling_d, p.m, p.n, row_matrices(p)); }
 
 std::int64_t matrix_bytes_b(const GemmProblem& p) { return w4(p) ? w4_matrix_bytes(p.n, p.k, p.w4) : p.n * p.k * size_bytes(p.type_b); }
 
@@ -339,6 +369,7 @@ std::string describe(const GemmProblem& p) {
   }
   if (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none)
     line += std::string(", scales ") + to_string(p.scaling_a) + " and " + to_string(p.scaling_b);
+  if (p.scaling_d != Scaling::none) line += std::string(", D scaled ") + to_string(p.scaling_d);
   if (p.epilogue.beta != 0.0f) line += ", + beta C";
   if (p.epilogue.bias != Bias::none) line += std::string(", bias ") + to_string(p.epilogue.bias);
   if (p.epilogue.activation != Activation::none) line += std::string(", ") + to_string(p.epilogue.activation);

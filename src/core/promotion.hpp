@@ -16,6 +16,11 @@ constexpr int scale_bytes(const KernelConfig& c) {
   return scale_blocks_per_stage(c) * (c.tile_m + c.tile_n) * static_cast<int>(sizeof(float));
 }
 
+// Whether a consumer warpgroup holds whole blocks of 128 columns of its rows of D, so that it can find their scales.
+constexpr bool can_find_scales(const KernelConfig& c) {
+  return promotes(c) && c.order == OperandOrder::rows_of_a && c.tile_n == kScaleBlockElems;
+}
+
 // The warp of the producers that fetches scales. Each lane arrives when its words have come, and one for what the copy engine brings.
 inline constexpr int kScaleWarp = 2;
 constexpr int scale_arrivals(const KernelConfig& c) { return promotes(c) ? 32 + 1 : 0; }

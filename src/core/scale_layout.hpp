@@ -43,5 +43,11 @@ constexpr ScaleStrides scale_strides_a(const GemmProblem& p) {
 constexpr ScaleStrides scale_strides_b(const GemmProblem& p) {
   return scale_strides(p.scaling_b, p.scale_layout_b, p.ld_scale_b, p.batch_stride_scale_b);
 }
+// along_k: along N.
+constexpr ScaleStrides scale_strides_d(const GemmProblem& p) {
+  return scale_strides(p.scaling_d, p.scale_layout_d, p.ld_scale_d, p.batch_stride_scale_d);
+}
+// Whether the scales of D are found, and written.
+constexpr bool finds_scales(const GemmProblem& p) { return scales_along_k(p.scaling_d); }
 
 }  // namespace sluice

@@ -67,6 +67,7 @@ struct EpilogueParams {
   bool aligned_c;
   bool aligned_d;
   bool aligned_bias;
+  ResultScaleParams scale_d;
 };
 
 // Where pieces of a tile meet: see scheduler/workspace.hpp.

@@ -119,9 +119,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
     bind_packed(plan, arguments, params);
   else if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s)
     return s;
-  if (Status s = fill_operand(plan, swap ? a : b, encode, params.q); !s) return s;
-  bind_scales(p, arguments, swap, params);
-  return Nothing{};
+  return fill_operand(plan, swap ? a : b, encode, params.q);
 }
 
 bool rows_aligned(const void* data, std::int64_t leading_elems, std::int64_t batch_stride_elems, std::int64_t bytes, int element_bytes) {
@@ -136,7 +134,8 @@ StorePath store_path(const KernelConfig& kernel, const GemmProblem& p, const Gem
   const bool plain = p.epilogue.beta == 0.0f && p.epilogue.bias == Bias::none && p.epilogue.activation == Activation::none;
   const bool whole_packets = p.n * size_bytes(p.type_d) % kTmaAlignmentBytes == 0;
   const bool addressable = whole_packets && rows_aligned(arguments.d, p.ldd, p.batch_stride_d, kTmaAlignmentBytes, size_bytes(p.type_d));
-  return plain && addressable && can_clip_rows(p) && !streams(kernel) ? StorePath::copy_engine : StorePath::elementwise;
+  return plain && addressable && can_clip_rows(p) && !is_fp8(p.type_d) && !streams(kernel) ? StorePath::copy_engine
+                                                                                           : StorePath::elementwise;
 }
 
 // The map of D for boxes of `width` columns of Q.
@@ -178,7 +177,7 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
   params.path = store_path(plan.kernel, p, arguments);
   params.aligned_c = rows_aligned(arguments.c, p.ldc, p.batch_stride_c, four, bytes);
   params.aligned_d = rows_aligned(arguments.d, p.ldd, p.batch_stride_d, four, bytes);
-  params.aligned_bias = rows_aligned(arguments.bias, 0, 0, four, bytes);
+  params.aligned_bias = rows_aligned(arguments.bias, 0, 0, 4 * size_bytes(bias_type(p.type_d)), bytes);
   if (params.path == StorePath::elementwise) return Nothing{};
 
   const StoreChunks chunks = store_chunks(plan.kernel, bytes);
@@ -209,6 +208,7 @@ Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* 
   params.reduction.sums = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) + kFlagBytes);
   if (Status s = fill_mainloop(plan, arguments, encode, params.mainloop); !s) return s.error();
   if (Status s = fill_epilogue(plan, arguments, encode, params.epilogue); !s) return s.error();
+  bind_scales(plan.problem, arguments, swapped(plan.kernel), params);
   bind_groups(plan.problem, arguments, params);
   return params;
 }

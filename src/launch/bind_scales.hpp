@@ -1,4 +1,4 @@
-// Where the kernel finds the scales of FP8 operands.
+// Where the kernel finds the scales of FP8 operands, and where those of D are.
 #pragma once
 
 #include "sluice/problem.hpp"
@@ -9,6 +9,6 @@
 namespace sluice {
 
 // Of a validated problem. swap: B is P (OperandOrder::columns_of_b).
-void bind_scales(const GemmProblem& problem, const GemmArguments& arguments, bool swap, MainloopParams& params);
+void bind_scales(const GemmProblem& problem, const GemmArguments& arguments, bool swap, GemmParams& params);
 
 }  // namespace sluice

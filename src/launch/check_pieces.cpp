@@ -16,6 +16,10 @@ Status check_pieces(const Plan& plan) {
   if (plan.scheduler.reduction == Reduction::cluster && !joins_in_cluster(plan.kernel))
     return Error{ErrorCode::unsupported,
                  "the plan has pieces meet in a cluster, which those of " + name(plan.kernel) + " cannot; plan again"};
+  if (finds_scales(plan.problem) && (!can_find_scales(plan.kernel) || plan.scheduler.reduction != Reduction::workspace))
+    return Error{ErrorCode::unsupported, "the plan has " + name(plan.kernel) +
+                                             " find scales of 128 columns (scaling_d = 1x128), which it cannot" +
+                                             (can_find_scales(plan.kernel) ? " where pieces share out a tile" : "") + "; plan again"};
   if (plan.workspace_bytes < workspace_bytes(plan.scheduler, plan.kernel))
     return Error{ErrorCode::invalid_argument, "the plan asks for " + std::to_string(plan.workspace_bytes) +
                                                   " bytes of workspace, its schedule needs " +

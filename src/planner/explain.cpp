@@ -263,6 +263,8 @@ const char* verdict_words(CandidateVerdict verdict) {
     case CandidateVerdict::few_rows_only:
       return "stream weights past one matrix of a few rows of A, all of them in shared memory, and take groups of 128 of K or whole "
              "columns";
+    case CandidateVerdict::no_row_scales:
+      return "cannot find scales for each 128 columns of D: no warpgroup of theirs holds all 128 of its rows";
     case CandidateVerdict::chosen:
     case CandidateVerdict::slower:
       break;
@@ -275,7 +277,7 @@ std::string unable_lines(const std::vector<Candidate>& candidates) {
   for (const CandidateVerdict verdict :
        {CandidateVerdict::wrong_type, CandidateVerdict::needs_aligned_operands, CandidateVerdict::cluster_does_not_fit,
         CandidateVerdict::too_many_tiles, CandidateVerdict::shared_memory, CandidateVerdict::no_groups, CandidateVerdict::few_rows_only,
-        CandidateVerdict::excluded_by_options}) {
+        CandidateVerdict::no_row_scales, CandidateVerdict::excluded_by_options}) {
     const auto count = std::count_if(candidates.begin(), candidates.end(), [verdict](const Candidate& c) { return c.verdict == verdict; });
     if (count > 0) out += fmt::format("{} kernel{}: {}\n", count, count == 1 ? "" : "s", verdict_words(verdict));
   }

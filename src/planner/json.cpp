@@ -35,9 +35,9 @@ void fields(Either<W4Format> auto& s, auto&& field) {
 
 void fields(Either<GemmProblem> auto& s, auto&& field) {
   auto& [m, n, k, batch, type_a, type_b, type_d, layout_a, layout_b, lda, ldb, ldc, ldd, batch_stride_a, batch_stride_b, batch_stride_c,
-         batch_stride_d, alignment_a_bytes, alignment_b_bytes, alignment_d_bytes, constant_a, constant_b, scaling_a, scaling_b,
-         scale_layout_a, scale_layout_b, ld_scale_a, ld_scale_b, batch_stride_scale_a, batch_stride_scale_b, w4, grouping, expected_rows,
-         epilogue] = s;
+         batch_stride_d, alignment_a_bytes, alignment_b_bytes, alignment_d_bytes, constant_a, constant_b, scaling_a, scaling_b, scaling_d,
+         scale_layout_a, scale_layout_b, scale_layout_d, ld_scale_a, ld_scale_b, ld_scale_d, batch_stride_scale_a, batch_stride_scale_b,
+         batch_stride_scale_d, w4, grouping, expected_rows, epilogue] = s;
   field("m", m);
   field("n", n);
   field("k", k);
@@ -68,6 +68,10 @@ void fields(Either<GemmProblem> auto& s, auto&& field) {
   field("ld_scale_b", ld_scale_b);
   field("batch_stride_scale_a", batch_stride_scale_a);
   field("batch_stride_scale_b", batch_stride_scale_b);
+  field("scaling_d", scaling_d, Scaling::none);
+  field("scale_layout_d", scale_layout_d, Layout::row_major);
+  field("ld_scale_d", ld_scale_d, std::int64_t{0});
+  field("batch_stride_scale_d", batch_stride_scale_d, std::int64_t{0});
   field("w4", w4, W4Format{});
   field("grouping", grouping, Grouping::none);
   field("expected_rows", expected_rows, std::int64_t{0});
@@ -223,6 +227,8 @@ Status check_consistent(const Plan& read) {
   same("problem.ld_scale_b", p.ld_scale_b, q.ld_scale_b);
   same("problem.batch_stride_scale_a", p.batch_stride_scale_a, q.batch_stride_scale_a);
   same("problem.batch_stride_scale_b", p.batch_stride_scale_b, q.batch_stride_scale_b);
+  same("problem.ld_scale_d", p.ld_scale_d, q.ld_scale_d);
+  same("problem.batch_stride_scale_d", p.batch_stride_scale_d, q.batch_stride_scale_d);
   same("grid_ctas", read.grid_ctas, derived->grid_ctas);
   same("worker_count", read.worker_count, derived->worker_count);
   same("shared_memory_bytes", read.shared_memory_bytes, derived->shared_memory_bytes);

@@ -71,6 +71,7 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
   if (kernel.load == LoadPath::tma && !aligned) return CandidateVerdict::needs_aligned_operands;
   if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)))
     return CandidateVerdict::no_groups;
+  if (finds_scales(p) && !can_find_scales(kernel)) return CandidateVerdict::no_row_scales;
   if (streams(kernel)) {
     if (options.determinism == Determinism::batch_invariant)
       return CandidateVerdict::excluded_by_options;  // many rows are added up otherwise
@@ -266,9 +267,11 @@ Error no_kernel(const GemmProblem& p, const PlanOptions& options, const std::vec
   const auto any = [&](CandidateVerdict v) {
     return std::any_of(candidates.begin(), candidates.end(), [v](const Candidate& c) { return c.verdict == v; });
   };
+  const char* const left =
+      any(CandidateVerdict::no_row_scales) ? " but some whose tiles are not 128 columns of rows-of-a, as scaling_d = 1x128 needs" : "";
   if (any(CandidateVerdict::excluded_by_options))
     return {ErrorCode::unsupported, "no kernel for " + describe(p) + " is left by the plan's options" +
-                                        (options.kernel_name.empty() ? "" : " (kernel " + options.kernel_name + ")") +
+                                        (options.kernel_name.empty() ? "" : " (kernel " + options.kernel_name + ")") + left +
                                         "; relax them, `sluice list` shows the kernels"};
   return {ErrorCode::unsupported, "no kernel of this build computes " + describe(p) + "; `sluice list` shows the kernels"};
 }
@@ -300,6 +303,9 @@ Status check_options(const PlanOptions& options, const GemmProblem& p) {
   if (grouped && options.reduction && *options.reduction != Reduction::workspace)
     return wrong(std::string("reduction = ") + to_string(*options.reduction) +
                  " needs a CTA for each piece, and only the device knows how many groups have; their pieces meet in the workspace");
+  if (finds_scales(p) && options.reduction && *options.reduction != Reduction::workspace)
+    return wrong(std::string("reduction = ") + to_string(*options.reduction) +
+                 " shares out a tile's columns, and scaling_d = 1x128 needs 128 of them in one place; take workspace, or leave it free");
   if (is_grouped_along_k(p) && options.scheduler && !is(SchedulerKind::data_parallel))
     return wrong(std::string("scheduler = ") + to_string(*options.scheduler) +
                  " with groups along k, whose k-tiles only the device can count: their tiles are computed whole; take data-parallel");
@@ -380,6 +386,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
     }
     if (!options.scheduler && !options.claim && !is_grouped_along_k(p) && options.determinism != Determinism::batch_invariant)
       add_cut_schedules(device, kernel, schedules);
+    if (finds_scales(p)) std::erase_if(schedules, [](const SchedulerParams& s) { return s.reduction != Reduction::workspace; });
     const double factor = kernel_factor(calibration, kernel);
     for (const SchedulerParams& schedule : schedules) {
       candidate.scheduler = own(schedule);

@@ -11,6 +11,7 @@
 #include "core/quantize_config.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
+#include "reference/scale_of_block.hpp"
 
 namespace sluice {
 namespace {
@@ -30,9 +31,7 @@ float input(const QuantizeProblem& p, const QuantizeArguments& arguments, std::i
 }
 
 float scale_of(float largest, const QuantizeProblem& p) {
-  if (largest == 0.0f) return 1.0f;
-  const float largest_number = p.type_q == DataType::e4m3 ? 448.0f : 57344.0f;
-  const float scale = std::max(largest / largest_number, std::numeric_limits<float>::min());
+  const float scale = scale_of_block(p.type_q, largest);
   if (!p.power_of_two_scales || std::isinf(scale)) return scale;
   int exponent = 0;
   const float fraction = std::frexp(scale, &exponent);  // in [0.5, 1)

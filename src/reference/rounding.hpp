@@ -21,17 +21,21 @@ constexpr FloatFormat format_of(DataType type) {
       return {8, -126, 127};
     case DataType::fp16:
       return {11, -14, 15};
-    case DataType::fp32:
-    case DataType::e4m3:  // never results
+    case DataType::e4m3:
+      return {4, -6, 8};
     case DataType::e5m2:
-    case DataType::int4:
+      return {3, -14, 15};
+    case DataType::fp32:
+    case DataType::int4:  // never results
       break;
   }
   return {24, -126, 127};
 }
 
-// To nearest, ties to even, denormals kept; beyond the largest finite number to infinity.
+// To nearest, ties to even, denormals kept; beyond the largest finite number to infinity, or in FP8 to that number.
 inline double round_to(DataType type, double value) {
+  const double largest_fp8 = type == DataType::e4m3 ? 448 : 57344;
+  if (is_fp8(type) && std::abs(value) >= largest_fp8) return std::copysign(largest_fp8, value);
   if (value == 0 || !std::isfinite(value)) return value;
   const FloatFormat format = format_of(type);
   const int exponent = std::max(std::ilogb(value), format.smallest_exponent) - (format.significand_bits - 1);

@@ -20,6 +20,7 @@
 #include "reference/dequantised.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
+#include "reference/scale_of_block.hpp"
 #include "scheduler/group_table.hpp"
 #include "scheduler/single_items.hpp"
 
@@ -164,11 +165,13 @@ class TileWorker {
         turnstiles_(turnstiles),
         scales_a_(arguments.scale_a, plan.problem.scaling_a, scale_strides_a(plan.problem)),
         scales_b_(arguments.scale_b, plan.problem.scaling_b, scale_strides_b(plan.problem)),
+        strides_d_(scale_strides_d(plan.problem)),
         pitch_(plan.kernel.tile_n) {
     a_.resize(static_cast<std::size_t>(kernel_.tile_m) * static_cast<std::size_t>(kernel_.tile_k));
     b_.resize(static_cast<std::size_t>(kernel_.tile_k * pitch_));
     accumulators_.resize(static_cast<std::size_t>(kernel_.tile_m * pitch_));
     shorts_.resize(static_cast<std::size_t>(pitch_));
+    results_.resize(static_cast<std::size_t>(pitch_));
   }
 
   void compute(const WorkTile& tile) {
@@ -279,7 +282,7 @@ class TileWorker {
       for (std::int64_t column = 0; column < columns; ++column) sums[column] += a[k] * b[k * pitch_ + column];
   }
 
-  void write_out(const Block& block) const {
+  void write_out(const Block& block) {
     const Epilogue& epilogue = problem_.epilogue;
     const DataType type = problem_.type_d;
     for (std::int64_t row = 0; row < block.rows; ++row) {
@@ -288,9 +291,37 @@ class TileWorker {
       for (std::int64_t column = 0; column < block.columns; ++column) {
         float value = epilogue.alpha * accumulators_[static_cast<std::size_t>(row * pitch_ + column)];
         if (reads_c(problem_)) value += epilogue.beta * load(arguments_.c, type, c_row + column);
-        if (epilogue.bias == Bias::per_row) value += load(arguments_.bias, type, block.m + row);
-        if (epilogue.bias == Bias::per_column) value += load(arguments_.bias, type, block.n + column);
-        store(arguments_.d, type, d_row + column, activate(epilogue.activation, value));
+        if (epilogue.bias == Bias::per_row) value += load(arguments_.bias, bias_type(type), block.m + row);
+        if (epilogue.bias == Bias::per_column) value += load(arguments_.bias, bias_type(type), block.n + column);
+        results_[static_cast<std::size_t>(column)] = activate(epilogue.activation, value);
+      }
+      if (is_fp8(type))
+        quantise_row(block, row, d_row);
+      else
+        for (std::int64_t column = 0; column < block.columns; ++column)
+          store(arguments_.d, type, d_row + column, results_[static_cast<std::size_t>(column)]);
+    }
+  }
+
+  // Of blocks that begin at multiples of 128 columns, where each 128 have a scale (check_plan() sees to it).
+  void quantise_row(const Block& block, std::int64_t row, std::int64_t d_row) const {
+    for (std::int64_t first = 0; first < block.columns; first += kScaleBlockElems) {
+      const std::int64_t end = std::min<std::int64_t>(first + kScaleBlockElems, block.columns);
+      const std::int64_t place = strides_d_.at(block.batch, block.m + row, block.n + first);
+      float scale = problem_.scaling_d == Scaling::per_tensor ? arguments_.scale_d[place] : 1.0f;
+      if (finds_scales(problem_)) {
+        float largest = 0;
+        for (std::int64_t column = first; column < end; ++column) {
+          const float magnitude = std::abs(results_[static_cast<std::size_t>(column)]);
+          if (magnitude > largest) largest = magnitude;  // a NaN never is
+        }
+        arguments_.scale_d[place] = scale = scale_of_block(problem_.type_d, largest);
+      }
+      const float inverse = 1.0f / scale;
+      for (std::int64_t column = first; column < end; ++column) {
+        const float scaled = results_[static_cast<std::size_t>(column)] * inverse;
+        static_cast<std::uint8_t*>(arguments_.d)[d_row + column] =
+            problem_.type_d == DataType::e4m3 ? float_to_e4m3(scaled) : float_to_e5m2(scaled);
       }
     }
   }
@@ -301,9 +332,11 @@ class TileWorker {
   const GemmArguments& arguments_;
   Turnstiles& turnstiles_;
   const Scales scales_a_, scales_b_;
+  const ScaleStrides strides_d_;
   const std::int64_t pitch_;
   std::vector<float> a_, b_, accumulators_;
-  std::vector<float> shorts_;  // FP8: the short sums of one row
+  std::vector<float> shorts_;   // FP8: the short sums of one row
+  std::vector<float> results_;  // of one row
 };
 
 // The items of a plan's schedule, when the sizes of its groups are at hand.

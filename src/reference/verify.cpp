@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include "core/scale_layout.hpp"
 #include "reference/dequantised.hpp"
 #include "reference/error_bound.hpp"
+#include "reference/fp8_result.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
 
@@ -49,7 +51,11 @@ struct Place {
 class Matrices {
  public:
   Matrices(const GemmProblem& problem, const GemmArguments& arguments)
-      : problem_(problem), arguments_(arguments), scales_a_(scale_strides_a(problem)), scales_b_(scale_strides_b(problem)) {}
+      : problem_(problem),
+        arguments_(arguments),
+        scales_a_(scale_strides_a(problem)),
+        scales_b_(scale_strides_b(problem)),
+        scales_d_(scale_strides_d(problem)) {}
 
   double a(std::int64_t batch, std::int64_t row, std::int64_t k) const {
     const GemmProblem& p = problem_;
@@ -73,7 +79,10 @@ class Matrices {
   }
   double bias(const Place& at) const {
     if (problem_.epilogue.bias == Bias::none) return 0;
-    return element(arguments_.bias, problem_.type_d, problem_.epilogue.bias == Bias::per_row ? at.row : at.column);
+    return element(arguments_.bias, bias_type(problem_.type_d), problem_.epilogue.bias == Bias::per_row ? at.row : at.column);
+  }
+  float scale_d(const Place& at) const {
+    return problem_.scaling_d == Scaling::none ? 1.0f : arguments_.scale_d[scales_d_.at(at.batch, at.row, at.column)];
   }
   double d(const Place& at) const {
     return element(arguments_.d, problem_.type_d, at.batch * problem_.batch_stride_d + at.row * problem_.ldd + at.column);
@@ -82,7 +91,7 @@ class Matrices {
  private:
   const GemmProblem& problem_;
   const GemmArguments& arguments_;
-  const ScaleStrides scales_a_, scales_b_;
+  const ScaleStrides scales_a_, scales_b_, scales_d_;
 };
 
 // Adds one element to a report. Of equally bad ones the first is kept, so that the threads' order does not show.
@@ -151,15 +160,47 @@ class Verifier {
       : rounding_(weights.rounding()),
         short_elems_(weights.short_sum_elems()),
         problem_(problem),
+        values_(problem),
         matrices_(matrices),
         sizes_(sizes),
         a_(kBlock * kDepth),
         b_(kDepth * kBlock),
         blocks_(kBlock),
-        sums_(kBlock * kBlock) {}
+        sums_(kBlock * kBlock),
+        strips_(finds_scales(problem) ? kBlock * kScaleBlockElems : 0) {
+    if (is_fp8(problem.type_d)) values_.type_d = DataType::fp32;
+  }
 
-  // row_end: behind the last row that counts.
+  // row_end: behind the last row that counts. Of kBlock columns, or of those that share a scale.
   void check_block(std::int64_t batch, std::int64_t row, std::int64_t row_end, std::int64_t column, VerifyReport& report) {
+    if (!finds_scales(problem_))
+      return bound_block(batch, row, row_end, column, [&](const Place& at, const ElementBound& bound) { check(at, bound, true, report); });
+    const auto bound_of = [&](const Place& at) -> ElementBound& {
+      return strips_[static_cast<std::size_t>((at.row - row) * kScaleBlockElems + at.column - column)];
+    };
+    const std::int64_t column_end = std::min<std::int64_t>(column + kScaleBlockElems, problem_.n);
+    for (std::int64_t half = column; half < column_end; half += kBlock)
+      bound_block(batch, row, row_end, half, [&](const Place& at, const ElementBound& bound) { bound_of(at) = bound; });
+    for (std::int64_t r = row; r < std::min(row + kBlock, row_end); ++r) {
+      LargestMagnitude largest;
+      for (std::int64_t c = column; c < column_end; ++c) largest.add(bound_of({batch, r, c}));
+      const bool scale_is_right = largest.allows(problem_.type_d, matrices_.scale_d({batch, r, column}));
+      for (std::int64_t c = column; c < column_end; ++c) check({batch, r, c}, bound_of({batch, r, c}), scale_is_right, report);
+    }
+  }
+
+  // With its scale, if that was found from the 128 columns it belongs to.
+  void check_element(const Place& at, VerifyReport& report) const {
+    LargestMagnitude largest;
+    const std::int64_t first = at.column / kScaleBlockElems * kScaleBlockElems;
+    for (std::int64_t c = first; finds_scales(problem_) && c < std::min<std::int64_t>(first + kScaleBlockElems, problem_.n); ++c)
+      largest.add(bound_element_at({at.batch, at.row, c}));
+    check(at, bound_element_at(at), !finds_scales(problem_) || largest.allows(problem_.type_d, matrices_.scale_d(at)), report);
+  }
+
+ private:
+  template <class Take>
+  void bound_block(std::int64_t batch, std::int64_t row, std::int64_t row_end, std::int64_t column, Take&& take) {
     const std::int64_t rows = std::min(kBlock, row_end - row), columns = std::min(kBlock, problem_.n - column);
     std::fill(sums_.begin(), sums_.end(), ElementSums{});
     rows_.fill({});
@@ -175,11 +216,12 @@ class Verifier {
         sums.rounding = rounding_;
         sums.short_elems = short_elems_;
         sums.scale_granule = of_a.granule * of_b.granule;
-        check({batch, row + r, column + c}, sums, report);
+        const Place at{batch, row + r, column + c};
+        take(at, bound(at, sums));
       }
   }
 
-  void check_element(const Place& at, VerifyReport& report) const {
+  ElementBound bound_element_at(const Place& at) const {
     ElementSums sums{.short_elems = short_elems_, .rounding = rounding_};
     double granule_a = 1, granule_b = 1;
     const Depth depth = depth_of(at.batch);
@@ -203,10 +245,9 @@ class Verifier {
       add(sums, block, a.value * b.value);
     }
     sums.scale_granule = granule_a * granule_b;
-    check(at, sums, report);
+    return bound(at, sums);
   }
 
- private:
   // What is known of a row of A or a column of B.
   struct Vector {
     bool integers = true;
@@ -225,9 +266,8 @@ class Verifier {
     return {k.first, std::int64_t{k.first} + k.count};
   }
 
-  void check(const Place& at, const ElementSums& sums, VerifyReport& report) const {
-    if (is_grouped_along_k(problem_)) return check(problem_of(at.batch), at, sums, report);
-    check(problem_, at, sums, report);
+  ElementBound bound(const Place& at, const ElementSums& sums) const {
+    return bound_element(is_grouped_along_k(problem_) ? problem_of(at.batch) : values_, sums, matrices_.c(at), matrices_.bias(at));
   }
   GemmProblem problem_of(std::int64_t batch) const {
     GemmProblem p = problem_;
@@ -235,10 +275,12 @@ class Verifier {
     p.k = depth.end - depth.first;
     return p;
   }
-  void check(const GemmProblem& problem, const Place& at, const ElementSums& sums, VerifyReport& report) const {
-    const ElementBound bound = bound_element(problem, sums, matrices_.c(at), matrices_.bias(at));
+  void check(const Place& at, const ElementBound& bound, bool scale_is_right, VerifyReport& report) const {
     const double got = matrices_.d(at);
-    count(report, at, got, bound.reference, judge(bound, got));
+    if (!is_fp8(problem_.type_d)) return count(report, at, got, bound.reference, judge(bound, got));
+    const float scale = matrices_.scale_d(at);
+    const Judgement judgement = judge(quantised(bound, scale, problem_.type_d), got);
+    count(report, at, got * scale, bound.reference, scale_is_right ? judgement : Judgement{ElementVerdict::wrong, kWrongScale});
   }
 
   void add_panel(std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t k,
@@ -289,12 +331,16 @@ class Verifier {
 
   double rounding_;  // of B
   std::int64_t short_elems_;
+  static constexpr double kWrongScale = std::numeric_limits<double>::infinity();
+
   const GemmProblem& problem_;
+  GemmProblem values_;  // the same with a D before it is rounded to FP8
   const Matrices& matrices_;
   const std::int32_t* sizes_;  // of groups
   std::vector<double> a_, b_;
   std::vector<BlockSums> blocks_;  // of one row
   std::vector<ElementSums> sums_;
+  std::vector<ElementBound> strips_;  // of rows by the columns that share a scale
   std::array<Vector, kBlock> rows_{}, columns_{};
 };
 
@@ -384,7 +430,8 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
   const Dequantised weights(p, arguments, 0);
   const Matrices matrices(p, arguments);
   const RowTable rows(p, arguments.groups);
-  const std::int64_t blocks_n = (p.n + kBlock - 1) / kBlock;
+  const std::int64_t block_columns = finds_scales(p) ? kScaleBlockElems : kBlock;
+  const std::int64_t blocks_n = (p.n + block_columns - 1) / block_columns;
   const double elements = static_cast<double>(rows.rows()) * static_cast<double>(p.n);
   if (rows.rows() == 0) return report;
   const bool every = samples == 0 || static_cast<double>(samples) >= elements;
@@ -398,7 +445,7 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
     for (std::int64_t item = next(); item >= 0; item = next()) {
       if (every) {
         const RowBlock block = rows.block(item / blocks_n);
-        verifier.check_block(block.batch, block.row, block.row_end, item % blocks_n * kBlock, own);
+        verifier.check_block(block.batch, block.row, block.row_end, item % blocks_n * block_columns, own);
         continue;
       }
       for (std::int64_t i = item * kSamplesAtOnce; i < std::min(samples, (item + 1) * kSamplesAtOnce); ++i) {

@@ -513,6 +513,57 @@ static void test_fp8(void) {
   sluice_plan_destroy(plan);
 }
 
+/* D in e4m3, of ones and twos: with the scales of its rows that are found, and with one that is given. */
+static void test_fp8_result(void) {
+  enum { kRows = 20, kColumns = 140, kDepth = 16, kBlocks = 2 };
+  static uint8_t a8[kRows * kDepth + 16], b8[kColumns * kDepth + 16], d8[kRows * kColumns];
+  static float scale_a[kRows], scale_d[kRows * kBlocks];
+  const sluice_device device = make_device("h10");
+  sluice_problem problem = make_problem(kRows, kColumns, kDepth);
+  sluice_plan* plan = NULL;
+  sluice_arguments arguments;
+  char* text = NULL;
+  int i, wrong = 0;
+  CHECK(problem.scaling_d == SLUICE_NO_SCALES && problem.ld_scale_d == SLUICE_PACKED && problem.batch_stride_scale_d == SLUICE_PACKED);
+  problem.type_d = SLUICE_E4M3;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "type_d = e4m3 with bf16 operands");
+  problem.type_a = problem.type_b = SLUICE_E4M3;
+  problem.scaling_a = SLUICE_PER_VECTOR;
+  problem.scaling_d = SLUICE_PER_BLOCK_128 + 1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "scaling_d = 5");
+  problem.scaling_d = SLUICE_PER_VECTOR_128;
+  problem.scale_layout_d = SLUICE_COLUMN_MAJOR;
+  problem.alignment_d_bytes = 1;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
+  CHECK(strstr(text, "\"scaling_d\": \"1x128\"") != NULL && strstr(text, "\"ld_scale_d\": 20") != NULL);
+  sluice_string_free(text);
+
+  memset(a8, 0x38, sizeof a8); /* 1 */
+  memset(b8, 0x40, sizeof b8); /* 2 */
+  for (i = 0; i < kRows; ++i) scale_a[i] = 14.0f * (float)(i + 1);
+  CHECK(sluice_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
+  arguments.a = aligned(a8);
+  arguments.b = aligned(b8);
+  arguments.d = d8;
+  arguments.scale_a = scale_a;
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "scale_d is null");
+  arguments.scale_d = scale_d;
+  CHECK(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL) == SLUICE_OK);
+  for (i = 0; i < kRows * kColumns; ++i) wrong += d8[i] != 0x7e; /* 448: all of a row are the same */
+  for (i = 0; i < kRows * kBlocks; ++i) wrong += scale_d[i] != (float)(i % kRows + 1);
+  CHECK(wrong == 0);
+  sluice_plan_destroy(plan);
+
+  problem.scaling_d = SLUICE_PER_TENSOR;
+  scale_d[0] = 448;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL) == SLUICE_OK);
+  CHECK(scale_d[0] == 448);
+  CHECK(d8[0] == 0x38 && d8[kColumns] == 0x40 && d8[3 * kColumns + 139] == 0x48); /* 1, 2 and 4 */
+  sluice_plan_destroy(plan);
+}
+
 /* A call that succeeds leaves the last failure's message. */
 static void test_last_error_stays(void) {
   sluice_device device = make_device("h10");
@@ -532,6 +583,7 @@ int main(void) {
   test_plan_queries();
   test_run();
   test_fp8();
+  test_fp8_result();
   test_last_error_stays();
   if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -81,6 +81,14 @@ TEST(PlanCache, EveryFieldCounts) {
   vary([](GemmProblem& p) { p.ld_scale_b = 4; });
   vary([](GemmProblem& p) { p.batch_stride_scale_a = 0; });
   vary([](GemmProblem& p) { p.batch_stride_scale_b = 0; });
+  base.type_d = DataType::e4m3;
+  base.scaling_d = Scaling::per_vector_128;
+  vary([](GemmProblem&) {});
+  vary([](GemmProblem& p) { p.scaling_d = Scaling::none; });
+  vary([](GemmProblem& p) { p.scaling_d = Scaling::per_tensor; });
+  vary([](GemmProblem& p) { p.scale_layout_d = Layout::column_major; });
+  vary([](GemmProblem& p) { p.ld_scale_d = 4; });
+  vary([](GemmProblem& p) { p.batch_stride_scale_d = 2000; });
   base = {.m = 256, .n = 256, .k = 256, .batch = 2, .type_b = DataType::int4};
   vary([](GemmProblem&) {});
   vary([](GemmProblem& p) { p.w4.group_size = 64; });

@@ -73,6 +73,7 @@ struct GemmData {
   GemmProblem problem;
   Elements a, b, c, bias, d;
   Elements scale_a, scale_b;  // NaN between what is read
+  Elements scale_d;           // NaN unless it is given
 
   GemmData(const GemmProblem& unchecked, Values values, std::uint64_t seed = 1)
       : GemmData(Checked{validate(unchecked).value()}, values, seed) {}
@@ -84,7 +85,8 @@ struct GemmData {
             d.data(),
             bias.data(),
             static_cast<const float*>(scale_a.data()),
-            static_cast<const float*>(scale_b.data())};
+            static_cast<const float*>(scale_b.data()),
+            problem.scaling_d == Scaling::none ? nullptr : static_cast<float*>(scale_d.data())};
   }
 
   std::int64_t index_d(std::int64_t batch, std::int64_t row, std::int64_t column) const {
@@ -134,13 +136,14 @@ struct GemmData {
         a(problem.type_a, span(problem.layout_a == Layout::row_major ? problem.m : problem.k, problem.lda, problem.batch_stride_a)),
         b(problem.type_b, span(problem.layout_b == Layout::row_major ? problem.k : problem.n, problem.ldb, problem.batch_stride_b)),
         c(problem.type_d, span(problem.m, problem.ldc, problem.batch_stride_c)),
-        bias(problem.type_d, std::max(problem.m, problem.n)),
+        bias(bias_type(problem.type_d), std::max(problem.m, problem.n)),
         d(problem.type_d, span(problem.m, problem.ldd, problem.batch_stride_d)),
         scale_a(DataType::fp32, scale_elems_a(problem)),
-        scale_b(DataType::fp32, scale_elems_b(problem)) {
+        scale_b(DataType::fp32, scale_elems_b(problem)),
+        scale_d(DataType::fp32, scale_elems_d(problem)) {
     std::mt19937_64 random(seed);
     for (Elements* each : {&a, &b, &c, &bias}) randomise(*each, values, random);
-    for (Elements* each : {&d, &scale_a, &scale_b}) each->fill(std::numeric_limits<double>::quiet_NaN());
+    for (Elements* each : {&d, &scale_a, &scale_b, &scale_d}) each->fill(std::numeric_limits<double>::quiet_NaN());
     for (std::int64_t batch = 0; batch < problem.batch; ++batch)
       for (std::int64_t k = 0; k < problem.k; k += 128) {
         for (std::int64_t row = 0; row < problem.m && problem.scaling_a != Scaling::none; ++row)
@@ -148,6 +151,8 @@ struct GemmData {
         for (std::int64_t column = 0; column < problem.n && problem.scaling_b != Scaling::none; ++column)
           scale_b.set(batch * problem.batch_stride_scale_b + index_scale_b(column, k), random_scale(values, random));
       }
+    for (std::int64_t i = 0; i < scale_d.count() && problem.scaling_d == Scaling::per_tensor; ++i)
+      scale_d.set(i, random_scale(values, random));
   }
 
   // Where the matrix of scales in problem.hpp has that of a vector's element k.

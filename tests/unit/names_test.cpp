@@ -44,7 +44,7 @@ TEST(Names, ReadBack) {
   expect_round_trip<KernelSchedule>(3, parse_kernel_schedule);
   expect_round_trip<OperandOrder>(2, parse_operand_order);
   expect_round_trip<LoadPath>(2, parse_load_path);
-  expect_round_trip<CandidateVerdict>(10, parse_verdict);
+  expect_round_trip<CandidateVerdict>(11, parse_verdict);
 }
 
 TEST(Names, ErrorCodes) {

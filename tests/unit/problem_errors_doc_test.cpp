@@ -190,6 +190,12 @@ std::vector<Error> library_errors() {
       fp8_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_b = 1000; }),
       fp8_error([](GemmProblem& p) { p.alignment_a_bytes = 8; }),
       plan_error([](GemmProblem& p) { p.scaling_a = Scaling::per_tensor; }),
+      fp8_error([](GemmProblem& p) { p.scaling_d = Scaling::per_tensor; }),
+      fp8_error([](GemmProblem& p) { p.type_d = DataType::e4m3, p.scaling_d = Scaling::per_block_128; }),
+      fp8_error([](GemmProblem& p) { p.type_d = DataType::e4m3, p.epilogue.beta = 1; }),
+      fp8_error([](GemmProblem& p) {
+        p.type_d = DataType::e4m3, p.scaling_d = Scaling::per_vector_128, p.batch = 2, p.batch_stride_scale_d = 0;
+      }),
       fp8_error([](GemmProblem& p) { p.scaling_a = Scaling::per_vector_128, p.ld_scale_a = 31; }),
       fp8_error([](GemmProblem& p) { p.scaling_b = Scaling::per_block_128, p.ld_scale_b = std::int64_t{1} << 31; }),
       fp8_error([](GemmProblem& p) { p.scaling_b = Scaling::per_vector, p.batch = 2, p.batch_stride_scale_b = -5; }),

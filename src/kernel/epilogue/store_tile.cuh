@@ -140,7 +140,7 @@ class TileStore {
     // Without this the compiler computes the results of all chunks before the first is written, and runs out of registers.
     const float alpha = arch::opaque(params_.alpha);
     if constexpr (type == DataType::fp32) {
-      Fp32Boxes<config>::template write<width>(values, first_q, alpha, buffer);
+      Fp32Boxes<config>::template write<width>(params_, values, first_q, alpha, buffer);
     } else {
       // Lane 8 i + r gives the address of row r of matrix i: 0 and 1 are 8 columns of Q by 16 rows of P, 2 and 3 the next 8 columns.
       constexpr int kMatrices = width == 8 ? 2 : 4;

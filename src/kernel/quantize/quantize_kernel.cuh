@@ -5,12 +5,12 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include "arch/streaming.cuh"
 #include "core/quantize_config.hpp"
 #include "kernel/quantize/quantize_params.hpp"
+#include "kernel/quantize/scale_of_block.cuh"
 
 namespace sluice {
 
@@ -211,10 +211,8 @@ class QuantizeKernel {
   }
 
   SLUICE_DEVICE float scale_of(float largest) const {
-    constexpr float kLargestNumber = config.type_q == DataType::e4m3 ? 448.0f : 57344.0f;
-    const float scale = arch::maximum(largest / kLargestNumber, std::numeric_limits<float>::min());  // one that has a reciprocal
-    if (largest == 0.0f) return 1.0f;
-    return params_.power_of_two_scales ? power_of_two_from(scale) : scale;
+    const float scale = scale_of_block(config.type_q, largest);
+    return largest != 0.0f && params_.power_of_two_scales ? power_of_two_from(scale) : scale;
   }
   // The least that is not below a positive normal number; infinity stays.
   static SLUICE_DEVICE float power_of_two_from(float x) {

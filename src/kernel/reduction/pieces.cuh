@@ -1,6 +1,7 @@
 // What becomes of a tile's sums: out they go, if the tile is whole. If it is a piece of one, by the way of Reduction.
 #pragma once
 
+#include "kernel/epilogue/fp8_results.cuh"
 #include "kernel/epilogue/store_tile.cuh"
 #include "kernel/reduction/cluster_sums.cuh"
 #include "kernel/reduction/partial_sums.cuh"
@@ -40,6 +41,8 @@ class PiecesOfTiles {
         pieces.collect(sums, tile, trace);
       }
     }
+    if constexpr (can_find_scales(config))
+      RowScales<config>::apply(params.epilogue, sums, tile, workers_per_cta(config) > 1 ? 0 : warpgroup * blocks_per_warpgroup(config));
     const bool last = (slices & SeparateSums<config>::kLast) != 0;
     slices &= SeparateSums<config>::kLast - 1;
     do {  // once, but for slices that others gave up
