@@ -56,9 +56,10 @@ class TracedProduct {
         b_(elems_.b, plan.problem.type_b, sets_, Distribution::normal, 2, stream_),
         c_(elems_.c, plan.problem.type_d, 1, Distribution::normal, 3, stream_),
         d_(elems_.d, plan.problem.type_d, sets_, Distribution::normal, 4, stream_),
-        bias_(elems_.bias, plan.problem.type_d, 1, Distribution::normal, 5, stream_),
+        bias_(elems_.bias, bias_type(plan.problem.type_d), 1, Distribution::normal, 5, stream_),
         scale_a_(elems_.scale_a, DataType::fp32, 1, Distribution::positive, 6, stream_),
         scale_b_(elems_.scale_b, DataType::fp32, 1, Distribution::positive, 7, stream_),
+        scale_d_(elems_.scale_d, DataType::fp32, 1, Distribution::positive, 8, stream_),
         workspace_(plan.workspace_bytes),
         trace_(trace_bytes(plan)) {
     require(prepare_workspace(workspace_.data(), plan.workspace_bytes, stream_));
@@ -95,7 +96,8 @@ class TracedProduct {
             .d = d_.of(set),
             .bias = bias_.of(0),
             .scale_a = reinterpret_cast<const float*>(scale_a_.of(0)),
-            .scale_b = reinterpret_cast<const float*>(scale_b_.of(0))};
+            .scale_b = reinterpret_cast<const float*>(scale_b_.of(0)),
+            .scale_d = reinterpret_cast<float*>(scale_d_.of(0))};
   }
   void plain(int set, cudaStream_t stream) {
     require(sluice::run(plan_, arguments(set), workspace_.data(), plan_.workspace_bytes, stream));
@@ -119,7 +121,7 @@ class TracedProduct {
   DeviceStream stream_;
   OperandElems elems_;
   int sets_;
-  Operand a_, b_, c_, d_, bias_, scale_a_, scale_b_;
+  Operand a_, b_, c_, d_, bias_, scale_a_, scale_b_, scale_d_;
   DeviceBuffer workspace_, trace_;
 };
 

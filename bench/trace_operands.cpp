@@ -20,7 +20,8 @@ OperandElems operand_elems(const GemmProblem& p) {
                   : p.epilogue.bias == Bias::per_row ? p.m
                                                      : p.n,
           .scale_a = scale_elems_a(p),
-          .scale_b = scale_elems_b(p)};
+          .scale_b = scale_elems_b(p),
+          .scale_d = scale_elems_d(p)};
 }
 
 }  // namespace sluice::bench

@@ -11,7 +11,7 @@ namespace sluice::bench {
 
 // In elements, from an operand's first to behind its last.
 struct OperandElems {
-  std::int64_t a = 0, b = 0, c = 0, d = 0, bias = 0, scale_a = 0, scale_b = 0;
+  std::int64_t a = 0, b = 0, c = 0, d = 0, bias = 0, scale_a = 0, scale_b = 0, scale_d = 0;
 };
 OperandElems operand_elems(const GemmProblem& problem);  // validated
 

@@ -13,7 +13,8 @@
 namespace sluice::cli {
 
 inline constexpr const char* kInputTypes = "bf16, fp16, e4m3, e5m2, or those of A and B: e4m3,e5m2, bf16,int4, e4m3,int4";
-inline constexpr const char* kOutputTypes = "bf16, fp16, fp32";
+inline constexpr const char* kOutputTypes = "bf16, fp16, fp32, of FP8 operands e4m3, e5m2";
+inline constexpr const char* kResultScalings = "none, tensor (given), 1x128 (found)";
 inline constexpr const char* kActivations = "none, relu, gelu_tanh, silu";
 inline constexpr const char* kBiases = "none, per_row, per_column";
 inline constexpr const char* kSchedules = "cooperative, pingpong, streaming";

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "choices.hpp"
+#include "fp8_result.hpp"
 #include "gemm_inputs.hpp"
 #include "gemm_place.hpp"
 #include "npy.hpp"
@@ -173,7 +174,7 @@ void say_run(const Plan& plan, const GemmInputs& inputs, const Place& place, con
   answer.json["plan"] = parse_json(to_json(plan));
 }
 
-Result<std::vector<std::byte>> compute(const GemmFlags& flags, const GemmInputs& inputs, Answer& answer) {
+Result<GemmResult> compute(const GemmFlags& flags, const GemmInputs& inputs, Answer& answer) {
   const Result<WantedPlace> wanted = read_place(flags.place);
   if (!wanted) return wanted.error();
   const Result<ChosenPlan> chosen = choose_plan(flags, inputs.problem);
@@ -183,29 +184,57 @@ Result<std::vector<std::byte>> compute(const GemmFlags& flags, const GemmInputs&
   Result<GemmRun> run = multiply(chosen->plan, inputs, place.backend, *wanted);
   if (!run) return run.error();
   say_run(chosen->plan, inputs, place, *wanted, *run, answer);
-  return std::move(run->d);
+  return std::move(run->result);
+}
+
+Result<GemmResult> read_result(const GemmFlags& flags, const GemmInputs& inputs) {
+  Result<std::vector<std::byte>> d = read_result(flags.check_file, inputs, flags.files.bf16_as_uint16);
+  if (!d) return d.error();
+  return GemmResult{.d = std::move(*d), .scale_d = inputs.scale_d};
+}
+
+Status write_result(const GemmFlags& flags, const GemmInputs& inputs, const GemmResult& result, Answer& answer) {
+  const GemmProblem& p = inputs.problem;
+  if (Status s = write_npy(flags.out, p.type_d, inputs.shape_d, result.d); !s) return s;
+  answer.say("wrote " + flags.out);
+  answer.json["output"] = flags.out;
+  if (p.scaling_d != Scaling::per_vector_128) return Nothing{};
+  const std::string& scales = flags.files.scales_d.path;
+  if (Status s = write_result_scales(scales, p, inputs.shape_d, result.scale_d); !s) return s;
+  answer.say("wrote " + scales);
+  answer.json["scales"] = scales;
+  return Nothing{};
+}
+
+// Found scales go where --scale-d says, as D goes where -o says.
+Status check_scale_path(const GemmFlags& flags, const GemmProblem& p) {
+  if (p.scaling_d != Scaling::per_vector_128 || !flags.check_file.empty()) return Nothing{};
+  const std::string& scales = flags.files.scales_d.path;
+  if (flags.out.empty() != scales.empty())
+    return Error{ErrorCode::invalid_argument,
+                 "numbers without their scales are worth nothing, and the other way round; pass both -o D.npy and --scale-d SD.npy"};
+  return scales.empty() ? Status(Nothing{}) : check_folder_of(scales);
 }
 
 Outcome multiply_files(const GemmFlags& flags, const Session& session) {
   if (Status s = check_output_path(flags); !s) return s.error();
-  const Result<GemmInputs> inputs = read_gemm_inputs(flags.files);
+  GemmFiles files = flags.files;
+  files.d_is_there = !flags.check_file.empty();
+  const Result<GemmInputs> inputs = read_gemm_inputs(files);
   if (!inputs) return inputs.error();
+  if (Status s = check_scale_path(flags, inputs->problem); !s) return s.error();
   const auto samples = samples_to_check(flags, *inputs);
   if (!samples) return samples.error();
   Answer answer{.as_json = session.json};
   say_inputs(*inputs, answer);
 
-  Result<std::vector<std::byte>> d =
-      flags.check_file.empty() ? compute(flags, *inputs, answer) : read_result(flags.check_file, *inputs, flags.files.bf16_as_uint16);
-  if (!d) return d.error();
-  if (!flags.out.empty()) {
-    if (Status s = write_npy(flags.out, inputs->problem.type_d, inputs->shape_d, *d); !s) return s.error();
-    answer.say("wrote " + flags.out);
-    answer.json["output"] = flags.out;
-  }
+  Result<GemmResult> result = flags.check_file.empty() ? compute(flags, *inputs, answer) : read_result(flags, *inputs);
+  if (!result) return result.error();
+  if (!flags.out.empty())
+    if (Status s = write_result(flags, *inputs, *result, answer); !s) return s.error();
   int exit_code = 0;
   if (*samples) {
-    const Result<VerifyReport> report = verify(inputs->problem, arguments_of(*inputs, *d), inputs->c.data(), **samples);
+    const Result<VerifyReport> report = verify(inputs->problem, arguments_of(*inputs, *result), inputs->c.data(), **samples);
     if (!report) return report.error();
     answer.say(to_string(*report));
     answer.json["check"] = to_entry(*report);
@@ -250,6 +279,9 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
                     " (default: as the file of scales says, or none). Without such a file, scales are found from A's numbers");
   command.add_option("--scale-a", files.scales_a.path, "FP8: the scales of A, [], [m], [m, k/128] or [m/128, k/128], in float32");
   command.add_option("--scale-b", files.scales_b.path, "FP8: the scales of B, [], [n], [n, k/128] or [n/128, k/128]");
+  add_result_scaling_flag(command, files.scales_d.scaling);
+  command.add_option("--scale-d", files.scales_d.path,
+                     "D in FP8: its scale, [] (tensor), or where those that are found go, [m, n/128] (1x128), in float32");
   add_w4_flags(command, files.w4, "128, or as the file says");
   command.add_option(
       "--order", files.w4_order,

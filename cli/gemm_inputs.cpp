@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "choices.hpp"
+#include "fp8_result.hpp"
 #include "npy.hpp"
 #include "operands.hpp"
 #include "w4_operand.hpp"
@@ -221,10 +222,10 @@ Status read_bias(const GemmFiles& files, GemmInputs& inputs) {
     return mismatch(fmt::format("{}: has {} elements, a {} bias needs {}{}", files.bias, array->shape[0], files.bias_kind, wanted,
                                 array->shape[0] == other ? fmt::format("; pass --bias-kind {}", per_row ? "per_column" : "per_row") : ""));
   p.epilogue.bias = *kind;
-  inputs.lines.push_back(
-      fmt::format("{:<4} {}: {} {} {}{}", "bias", files.bias, wanted, to_string(array->type), files.bias_kind,
-                  same_type(array->type, p.type_d) ? "" : fmt::format(", converted to {}", sluice::to_string(p.type_d))));
-  inputs.bias = convert_and_warn(std::move(array->data), array->type, p.type_d, "the bias", inputs);
+  const DataType type = bias_type(p.type_d);
+  inputs.lines.push_back(fmt::format("{:<4} {}: {} {} {}{}", "bias", files.bias, wanted, to_string(array->type), files.bias_kind,
+                                     same_type(array->type, type) ? "" : fmt::format(", converted to {}", sluice::to_string(type))));
+  inputs.bias = convert_and_warn(std::move(array->data), array->type, type, "the bias", inputs);
   return Nothing{};
 }
 
@@ -368,6 +369,9 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
   if (Status s = take_operands(files, *operands, inputs); !s) return s.error();
   if (Status s = read_c(files, inputs); !s) return s.error();
   if (Status s = read_bias(files, inputs); !s) return s.error();
+  Result<std::vector<float>> scale_d = read_result_scales(files.scales_d, files.d_is_there, p);
+  if (!scale_d) return scale_d.error();
+  inputs.scale_d = std::move(*scale_d);
 
   if (p.grouping != Grouping::none) {
     inputs.lines.push_back("     " + line_about(*groups));
@@ -390,8 +394,9 @@ double needed_flops(const GemmInputs& inputs) {
 Result<std::vector<std::byte>> read_result(const std::string& path, const GemmInputs& inputs, bool bf16_as_uint16) {
   Result<Matrices> d = read_matrices(path, false, bf16_as_uint16);
   if (!d) return d.error();
-  if (Status s = refuse_bytes(path, d->type); !s) return s.error();
   const GemmProblem& p = inputs.problem;
+  if (!is_fp8(p.type_d))
+    if (Status s = refuse_bytes(path, d->type); !s) return s.error();
   if (d->rows != p.m || d->columns != p.n || d->batch != row_matrices(p))
     return mismatch(fmt::format("D ({}) is {}; the product has {} of {} x {}", path, extents(*d), row_matrices(p), p.m, p.n));
   if (!same_type(d->type, p.type_d))

@@ -21,7 +21,8 @@ struct GemmFiles {
   bool b_is_transposed = false;
   bool bf16_as_uint16 = false;
   std::string type, out_type;  // empty: from the files
-  WantedScales scales_a, scales_b;
+  WantedScales scales_a, scales_b, scales_d;
+  bool d_is_there = false;  // and is only checked
   W4Flags w4;
   std::string w4_order;  // a path
   WantedGroups groups;
@@ -32,7 +33,7 @@ struct GemmFiles {
 struct GemmInputs {
   GemmProblem problem;  // validated
   std::vector<std::byte> a, b, c, bias;
-  std::vector<float> scale_a, scale_b;
+  std::vector<float> scale_a, scale_b, scale_d;  // scale_d: unless it is to be found
   Groups groups;
   std::vector<std::int64_t> shape_d;
   std::vector<std::string> lines;     // what was read, one line a file

@@ -1,6 +1,7 @@
 #include "gemm_place.hpp"
 
 #include <chrono>
+#include <limits>
 
 #include <fmt/core.h>
 
@@ -124,29 +125,35 @@ BackendChoice gpu_or_reference() {
   return {Backend::reference, "no GPU: " + (built_with_cuda() ? gpu.error().message : "this build has no CUDA kernels")};
 }
 
-GemmArguments arguments_of(const GemmInputs& inputs, std::vector<std::byte>& d) {
+GemmArguments arguments_of(const GemmInputs& inputs, GemmResult& result) {
   const auto pointer = [](const std::vector<std::byte>& data) { return data.empty() ? nullptr : data.data(); };
   return {.a = pointer(inputs.a),
           .b = pointer(inputs.b),
           .c = pointer(inputs.c),
-          .d = d.empty() ? nullptr : d.data(),
+          .d = result.d.empty() ? nullptr : result.d.data(),
           .bias = pointer(inputs.bias),
           .scale_a = inputs.scale_a.empty() ? nullptr : inputs.scale_a.data(),
           .scale_b = inputs.scale_b.empty() ? nullptr : inputs.scale_b.data(),
+          .scale_d = result.scale_d.empty() ? nullptr : result.scale_d.data(),
           .groups = inputs.groups.numbers.empty() ? nullptr : inputs.groups.numbers.data()};
 }
 
 Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, Backend backend, const WantedPlace& wanted) {
-  GemmRun done{.d = std::vector<std::byte>(result_bytes(plan.problem), kPoison)};
-  const GemmArguments arguments = arguments_of(inputs, done.d);
+  GemmRun done{.result = {.d = std::vector<std::byte>(result_bytes(plan.problem), kPoison), .scale_d = inputs.scale_d}};
+  const bool finds_scales = plan.problem.scaling_d == Scaling::per_vector_128;
+  if (finds_scales)
+    done.result.scale_d.assign(static_cast<std::size_t>(scale_elems_d(plan.problem)), std::numeric_limits<float>::quiet_NaN());
+  const GemmArguments arguments = arguments_of(inputs, done.result);
   if (backend == Backend::cuda) {
     const OperandBytes bytes{.a = inputs.a.size(),
                              .b = inputs.b.size(),
                              .c = inputs.c.size(),
-                             .d = done.d.size(),
+                             .d = done.result.d.size(),
                              .bias = inputs.bias.size(),
                              .scale_a = inputs.scale_a.size() * sizeof(float),
                              .scale_b = inputs.scale_b.size() * sizeof(float),
+                             .scale_d = done.result.scale_d.size() * sizeof(float),
+                             .finds_scales = finds_scales,
                              .groups = inputs.groups.numbers.size() * sizeof(std::int32_t)};
     const Result<GpuRun> gpu = run_on_gpu(plan, arguments, bytes);
     if (!gpu) return gpu.error();

@@ -41,13 +41,18 @@ struct Place {
 Place choose_place(const PlaceFlags& flags, const WantedPlace& wanted, const std::function<BackendChoice()>& automatic);
 BackendChoice gpu_or_reference();
 
-struct GemmRun {
+struct GemmResult {
   std::vector<std::byte> d;
+  std::vector<float> scale_d;  // given or found, where D has scales
+};
+
+struct GemmRun {
+  GemmResult result;
   double seconds = 0;
   int launches = 0;  // on the GPU, for timing
 };
 Result<GemmRun> multiply(const Plan& plan, const GemmInputs& inputs, Backend backend, const WantedPlace& wanted);
 
-GemmArguments arguments_of(const GemmInputs& inputs, std::vector<std::byte>& d);
+GemmArguments arguments_of(const GemmInputs& inputs, GemmResult& result);
 
 }  // namespace sluice::cli

@@ -22,7 +22,9 @@ Result<int> gpu_count();  // an error says why none can be used
 Status select_gpu(int index);
 
 struct OperandBytes {
-  std::size_t a = 0, b = 0, c = 0, d = 0, bias = 0, scale_a = 0, scale_b = 0, groups = 0;
+  std::size_t a = 0, b = 0, c = 0, d = 0, bias = 0, scale_a = 0, scale_b = 0, scale_d = 0;
+  bool finds_scales = false;  // scale_d is written
+  std::size_t groups = 0;
 };
 
 struct GpuRun {
@@ -30,7 +32,7 @@ struct GpuRun {
   int launches = 0;
 };
 
-// Copies the operands to the current GPU, runs the plan, copies D back. D starts as NaN there.
+// Copies the operands to the current GPU, runs the plan, copies D back, and its scales if they were found. D starts as NaN there.
 Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host_arguments, const OperandBytes& bytes);
 
 // run_bench() on the current GPU: its exit code, or why there is none.

@@ -97,7 +97,7 @@ Status select_gpu(int index) {
 }
 
 Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const OperandBytes& bytes) {
-  GpuMemory a, b, c, d, bias, scale_a, scale_b, groups, workspace;
+  GpuMemory a, b, c, d, bias, scale_a, scale_b, scale_d, groups, workspace;
   struct Upload {
     GpuMemory& target;
     const void* host;
@@ -109,6 +109,7 @@ Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const Ope
                                {bias, host.bias, bytes.bias},
                                {scale_a, host.scale_a, bytes.scale_a},
                                {scale_b, host.scale_b, bytes.scale_b},
+                               {scale_d, host.scale_d, bytes.scale_d},
                                {groups, host.groups, bytes.groups}}) {
     Result<GpuMemory> memory = copy_to_gpu(upload.host, upload.bytes);
     if (!memory) return memory.error();
@@ -134,6 +135,7 @@ Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const Ope
                                 .bias = bias.get(),
                                 .scale_a = static_cast<const float*>(scale_a.get()),
                                 .scale_b = static_cast<const float*>(scale_b.get()),
+                                .scale_d = static_cast<float*>(scale_d.get()),
                                 .groups = static_cast<const std::int32_t*>(groups.get())};
   const Result<float> first_ms = time_launches(plan, arguments, workspace.get(), *timing, 1);  // loads the kernel
   if (!first_ms) return first_ms.error();
@@ -145,6 +147,9 @@ Result<GpuRun> run_on_gpu(const Plan& plan, const GemmArguments& host, const Ope
   if (!total_ms) return total_ms.error();
   if (d)
     if (Status s = check(cudaMemcpy(host.d, d.get(), bytes.d, cudaMemcpyDeviceToHost), "copying D from the GPU"); !s) return s.error();
+  if (bytes.finds_scales)
+    if (Status s = check(cudaMemcpy(host.scale_d, scale_d.get(), bytes.scale_d, cudaMemcpyDeviceToHost), "copying scales from the GPU"); !s)
+      return s.error();
   return GpuRun{.microseconds = 1e3 * static_cast<double>(*total_ms) / launches, .launches = launches};
 }
 

@@ -120,6 +120,10 @@ void add_scaling_flags(CLI::App& command, std::string& scaling_a, std::string& s
   command.add_option("--scaling-b", scaling_b, "The same of B");
 }
 
+void add_result_scaling_flag(CLI::App& command, std::string& scaling_d) {
+  command.add_option("--scaling-d", scaling_d, fmt::format("D in FP8: its scales: {}", kResultScalings));
+}
+
 void add_w4_flags(CLI::App& command, W4Flags& flags, const char* more) {
   command.add_option(
       "--w4-group", flags.group_size,
@@ -146,6 +150,9 @@ void add_scale_flags(CLI::App& command, ScaleFlags& flags) {
   command.add_option("--scale-layout-b", flags.layout_b, "The same of B");
   command.add_option("--ld-scale-a", flags.ld_a, "FP8: leading dimension of A's scales in elements (default: dense)");
   command.add_option("--ld-scale-b", flags.ld_b, "The same of B");
+  add_result_scaling_flag(command, flags.scaling_d);
+  command.add_option("--scale-layout-d", flags.layout_d, "The same of D's scales as of A's");
+  command.add_option("--ld-scale-d", flags.ld_d, "The same of D's scales as of A's");
 }
 
 Status read_scale_flags(const ScaleFlags& flags, GemmProblem& problem) {
@@ -155,6 +162,9 @@ Status read_scale_flags(const ScaleFlags& flags, GemmProblem& problem) {
   if (Status s = choose_into(problem.scale_layout_b, "--scale-layout-b", flags.layout_b, &parse_layout, kScaleLayouts); !s) return s;
   problem.ld_scale_a = flags.ld_a;
   problem.ld_scale_b = flags.ld_b;
+  if (Status s = choose_into(problem.scaling_d, "--scaling-d", flags.scaling_d, &parse_scaling, kResultScalings); !s) return s;
+  if (Status s = choose_into(problem.scale_layout_d, "--scale-layout-d", flags.layout_d, &parse_layout, kScaleLayouts); !s) return s;
+  problem.ld_scale_d = flags.ld_d;
   return Nothing{};
 }
 

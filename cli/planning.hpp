@@ -38,11 +38,11 @@ struct EpilogueFlags {
 void add_epilogue_flags(CLI::App& command, EpilogueFlags& flags);
 Result<Epilogue> to_epilogue(const EpilogueFlags& flags, Bias bias);
 
-// Of FP8 operands.
+// Of FP8 operands, and of D in FP8.
 struct ScaleFlags {
-  std::string scaling_a = "none", scaling_b = "none";
-  std::string layout_a = "row-major", layout_b = "row-major";
-  std::int64_t ld_a = kPacked, ld_b = kPacked;
+  std::string scaling_a = "none", scaling_b = "none", scaling_d = "none";
+  std::string layout_a = "row-major", layout_b = "row-major", layout_d = "row-major";
+  std::int64_t ld_a = kPacked, ld_b = kPacked, ld_d = kPacked;
 };
 
 // Of weights of 4 bits.
@@ -74,6 +74,8 @@ void add_constant_flag(CLI::App& command, std::string& constant);
 void add_expected_rows_flag(CLI::App& command, std::int64_t& rows);
 // --scaling-a and --scaling-b, which `gemm` has as well.
 void add_scaling_flags(CLI::App& command, std::string& scaling_a, std::string& scaling_b, const char* more);
+// --scaling-d, the same.
+void add_result_scaling_flag(CLI::App& command, std::string& scaling_d);
 // `required`: whether --m, --n and --k must be there (not when the problem may come from a file).
 void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required);
 Result<GemmProblem> to_problem(const ProblemFlags& flags);

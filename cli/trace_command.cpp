@@ -72,8 +72,9 @@ Result<std::vector<std::byte>> trace_on_emulator(const Plan& plan, const Emulato
   const GemmProblem& p = plan.problem;
   const bench::OperandElems elems = bench::operand_elems(p);
   const std::vector<std::byte> a = numbers(elems.a, p.type_a, 1), b = numbers(elems.b, p.type_b, 2), c = numbers(elems.c, p.type_d, 3),
-                               bias = numbers(elems.bias, p.type_d, 4);
+                               bias = numbers(elems.bias, bias_type(p.type_d), 4);
   const std::vector<float> scale_a(static_cast<std::size_t>(elems.scale_a), 1.0f), scale_b(static_cast<std::size_t>(elems.scale_b), 1.0f);
+  std::vector<float> scale_d(static_cast<std::size_t>(elems.scale_d), 1.0f);
   std::vector<std::byte> d(static_cast<std::size_t>(elems.d) * static_cast<std::size_t>(size_bytes(p.type_d))), records(trace_bytes(plan));
   const GemmArguments arguments{.a = a.data(),
                                 .b = b.data(),
@@ -81,7 +82,8 @@ Result<std::vector<std::byte>> trace_on_emulator(const Plan& plan, const Emulato
                                 .d = d.data(),
                                 .bias = bias.empty() ? nullptr : bias.data(),
                                 .scale_a = scale_a.empty() ? nullptr : scale_a.data(),
-                                .scale_b = scale_b.empty() ? nullptr : scale_b.data()};
+                                .scale_b = scale_b.empty() ? nullptr : scale_b.data(),
+                                .scale_d = scale_d.empty() ? nullptr : scale_d.data()};
   ProgressLine progress("tracing on the emulator:");
   if (Status s = run_traced_on_emulator(plan, arguments, {records.data(), records.size()}, options, progress.callback()); !s)
     return s.error();
