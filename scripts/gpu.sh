@@ -82,6 +82,7 @@ check() {
   tests=$(find_program gpu_tests) || exit 2
   run check-kernels 60 24 "$tests" '--gtest_filter=KernelList/EveryKernel.IsRight/*'
   run check-replays 60 6 "$tests" '--gtest_filter=KernelList/EveryKernel.GivesTheSameBits*'
+  run check-fp8-results 120 6 "$tests" '--gtest_filter=KernelList/Fp8Results*'
   run check-emulator 120 6 "$tests" '--gtest_filter=KernelList/EmulatorAgrees*'
   run check-coresident 180 50 "$tests" '--gtest_filter=CoResident.*:BatchInvariance.*:Constants.*'
   run check-others 60 12 "$tests" '--gtest_filter=-KernelList/*:CoResident.*:BatchInvariance.*:Constants.*'

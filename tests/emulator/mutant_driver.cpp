@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
       gemm_case.problem.scaling_b = Scaling::per_block_128;
       gemm_case.problem.scale_layout_a = Layout::column_major;
       gemm_case.offset_scale_elems = 0;
+      if (is_fp8(gemm_case.problem.type_d)) gemm_case.problem.scaling_d = Scaling::per_vector_128;
     }
     PlanOptions options;
     options.kernel_name = argv[1];

@@ -75,9 +75,10 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
          problem.type_b == DataType::int4 ? 0 : gemm_case.offset_b_elems),
       c_(problem.type_d, problem.epilogue.beta != 0 ? gpu_tests::span_c(problem) : 0, gemm_case.offset_d_elems),
       d_(problem.type_d, gpu_tests::span_d(problem), gemm_case.offset_d_elems),
-      bias_(problem.type_d, bias_elems(problem), gemm_case.offset_d_elems),
+      bias_(bias_type(problem.type_d), bias_elems(problem), gemm_case.offset_d_elems),
       scale_a_(DataType::fp32, scale_elems_a(problem), gemm_case.offset_scale_elems),
       scale_b_(DataType::fp32, scale_elems_b(problem), gemm_case.offset_scale_elems),
+      scale_d_(DataType::fp32, scale_elems_d(problem), gemm_case.offset_scale_elems),
       groups_(gemm_case.groups) {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::normal_distribution<double> normal;
@@ -122,6 +123,7 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
     poison_rows_of_no_group();
   }
   arguments_.d = d_.data();
+  if (problem.scaling_d != Scaling::none) arguments_.scale_d = static_cast<float*>(scale_d_.data());
   if (problem.epilogue.bias != Bias::none) arguments_.bias = bias_.data();
   if (problem.epilogue.beta != 0) arguments_.c = c_place_ == gpu_tests::CPlace::is_d ? d_.data() : c_.data();
 }

@@ -51,7 +51,7 @@ class PlacedOperands {
   gpu_tests::CPlace c_place_;
   bool exact_;
   std::vector<std::byte> packed_;  // B, where it is weights of 4 bits
-  GuardedMemory a_, b_, c_, d_, bias_, scale_a_, scale_b_;
+  GuardedMemory a_, b_, c_, d_, bias_, scale_a_, scale_b_, scale_d_;
   GemmArguments arguments_;
   std::vector<std::int32_t> groups_;
   std::vector<unsigned char> d_before_;

@@ -20,6 +20,7 @@ KERNELS = {
     "slices": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 1000 1 bf16 0 0 split-k fixed 8 separate none none"),
     "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none none"),
     "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "fp8_result": ("pingpong, rows_of_a, tma, 64, 128, 128, 1, 1, 1", "e4m3_rc_ping_64x128x128_c1x1", "200 296 300 1 e4m3 0 0 data-parallel fixed 0 workspace none none"),
     "w4": ("cooperative, columns_of_b, tma, 8, 64, 256, 1, 1, 1", "bf16xint4_rc_coop_8x64x256_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "w4a8": ("cooperative, columns_of_b, tma, 8, 64, 128, 1, 1, 1", "e4m3xint4_rc_coop_8x64x128_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "streaming": ("streaming, columns_of_b, tma, 8, 16, 128, 1, 1, 1", "bf16xint4_rc_stream_8x16x128_c1x1_swap", "5 1000 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
@@ -54,6 +55,7 @@ WORK_LIST = "kernel/attention/work_list.cuh"
 OPERAND = "kernel/mainloop/operand_tile.cuh"
 STORE = "kernel/epilogue/store_tile.cuh"
 FP32_BOXES = "kernel/epilogue/fp32_boxes.cuh"
+FP8_RESULTS = "kernel/epilogue/fp8_results.cuh"
 ELEMENTS = "kernel/epilogue/elements.cuh"
 WORK = "kernel/work_ring.cuh"
 TICKETS = "kernel/tickets.cuh"
@@ -95,6 +97,9 @@ BUGS = [
         [("        arch::wgmma_wait<0>();\n        promote(sums, d, scales, at, unit, columns);\n", "        promote(sums, d, scales, at, unit, columns);\n")],
         r"(consumer [01] .* uses an accumulator while wgmma still work on it: no wgmma_wait lies between"
         r"|producer warp [01] .* starts a copy that overwrites what another is still reading)"),
+    Bug("scales_of_rows_that_are_not_there", "fp8_result", FP8_RESULTS, [("its_row < tile.row_end && column", "column")],
+        rf"consumer [01] .*{at(FP8_RESULTS)} writes 4 bytes of global memory outside every operand"),
+    Bug("largest_of_two_lanes_of_four", "fp8_result", FP8_RESULTS, [("mask < 4", "mask < 2")], r"wrong result: "),
     Bug("slab_never_fetched", "w4", W4_PRODUCER, [("slab < kSlabs; ++slab", "slab + 1 < kSlabs; ++slab")],
         deadlock(rf"consumer 0 warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\][^\n]* bytes to come")),
     Bug("slabs_fetched_into_a_stage_in_use", "w4", W4_PRODUCER, [("      ring_.wait_empty(at);\n", "")],
