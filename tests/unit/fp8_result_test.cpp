@@ -85,7 +85,9 @@ TEST(Fp8Result, KernelsThatHoldNo128ColumnsArePassedOver) {
       EXPECT_EQ(c.verdict, CandidateVerdict::no_row_scales) << name(c.kernel);
       ++passed_over;
     }
-    if (c.verdict == CandidateVerdict::slower) EXPECT_EQ(c.scheduler.reduction, Reduction::workspace);
+    if (c.verdict == CandidateVerdict::slower) {
+      EXPECT_EQ(c.scheduler.reduction, Reduction::workspace);
+    }
   }
   EXPECT_GT(passed_over, 3);
   EXPECT_NE(explain(made).find("no warpgroup of theirs holds all 128"), std::string::npos);
