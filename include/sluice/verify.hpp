@@ -29,7 +29,8 @@ std::string to_string(const VerifyReport& report);
 // tensor cores truncate). GELU and SiLU may add 2^-19 |x|. Where everything is an integer and every sum stays below 2^24, fp32 makes no
 // error at all and the bound is zero: only the reference, rounded to the output type, passes. Where the reference is infinite or NaN,
 // the result must be so too. FP8 operands have bounds of their own, because the tensor cores add their products with fewer bits, and
-// integers are exact while the absolute products of each 128 of K stay below 2^13: docs/numbers.md. `samples` of 0 checks every element,
+// integers are exact while the absolute products of each 128 of K stay below 2^13: docs/numbers.md. A D in FP8 is what the bounds in fp32
+// come to when they are divided by the scale and rounded; scales that were found are checked with it. `samples` of 0 checks every element,
 // otherwise that many drawn from `seed`.
 Result<VerifyReport> verify(const GemmProblem& problem, const GemmArguments& host_arguments, const void* c_before, std::int64_t samples = 0,
                             std::uint64_t seed = 1);

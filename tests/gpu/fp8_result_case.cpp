@@ -133,6 +133,13 @@ std::string difference(const char* of, const Guarded& got, Guarded& expected) {
 
 }  // namespace
 
+std::vector<int> fp8_kernels() {
+  std::vector<int> indices;
+  for (std::size_t i = 0; i < kernel_list().size(); ++i)
+    if (is_fp8(kernel_list()[i].type_a)) indices.push_back(static_cast<int>(i));
+  return indices;
+}
+
 bool finds_scales(const KernelConfig& kernel) { return kernel.order == OperandOrder::rows_of_a && kernel.tile_n == 128; }
 
 OperandSizes operand_sizes(const GemmProblem& p) {

@@ -24,6 +24,9 @@ struct Fp8ResultCase {
 // `small`: every third of them, others for each kernel.
 std::vector<Fp8ResultCase> fp8_result_cases(const KernelConfig& kernel, int kernel_index, bool small = false);
 
+// The kernels that can make them, as indices of the kernel list.
+std::vector<int> fp8_kernels();
+
 // Whether a warpgroup of the kernel holds 128 columns of its rows, in the words of the public interface.
 bool finds_scales(const KernelConfig& kernel);
 

@@ -211,8 +211,9 @@ class QuantizeKernel {
   }
 
   SLUICE_DEVICE float scale_of(float largest) const {
-    const float scale = scale_of_block(config.type_q, largest);
-    return largest != 0.0f && params_.power_of_two_scales ? power_of_two_from(scale) : scale;
+    const float scale = scale_of_numbers(config.type_q, largest);
+    if (largest == 0.0f) return 1.0f;
+    return params_.power_of_two_scales ? power_of_two_from(scale) : scale;
   }
   // The least that is not below a positive normal number; infinity stays.
   static SLUICE_DEVICE float power_of_two_from(float x) {
