@@ -196,7 +196,8 @@ __global__ void check_elements(GemmProblem p, Operands o, Exactness exactness, s
     terms += fabs(beta * c);
   }
   if (p.epilogue.bias != Bias::none) {
-    const double bias = to_double(static_cast<const D*>(o.bias)[p.epilogue.bias == Bias::per_row ? row : column]);
+    const std::int64_t first = p.epilogue.bias == Bias::per_group_column ? batch * p.n : 0;
+    const double bias = to_double(static_cast<const D*>(o.bias)[p.epilogue.bias == Bias::per_row ? row : first + column]);
     value += bias;
     terms += fabs(bias);
   }

@@ -268,7 +268,8 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
   add_expected_rows_flag(command, files.groups.expected_rows);
   command.add_option("-C,--c", files.c, "C, [m, n] or [batch, m, n]; --beta is 1 unless given");
   command.add_option("--bias", files.bias, "Bias, one dimension");
-  command.add_option("--bias-kind", files.bias_kind, "per_row (m elements) or per_column (n elements)")->capture_default_str();
+  command.add_option("--bias-kind", files.bias_kind, "per_row (m elements), per_column (n elements) or per_group_column ([batch, n])")
+      ->capture_default_str();
   command.add_option("-o,--output", flags.out, "Where D goes");
   command.add_flag("--transpose-a,--a-is-km", files.a_is_transposed, "A's file holds [k, m]");
   command.add_flag("--transpose-b,--b-is-nk", files.b_is_transposed, "B's file holds [n, k]");

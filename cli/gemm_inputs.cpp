@@ -204,15 +204,34 @@ Status read_c(const GemmFiles& files, GemmInputs& inputs) {
   return Nothing{};
 }
 
+void take_bias(const GemmFiles& files, NpyArray array, const std::string& extents, GemmInputs& inputs) {
+  const DataType type = bias_type(inputs.problem.type_d);
+  inputs.lines.push_back(fmt::format("{:<4} {}: {} {} {}{}", "bias", files.bias, extents, to_string(array.type), files.bias_kind,
+                                     same_type(array.type, type) ? "" : fmt::format(", converted to {}", sluice::to_string(type))));
+  inputs.bias = convert_and_warn(std::move(array.data), array.type, type, "the bias", inputs);
+}
+
+// A row for each matrix of the batch, or each group.
+Status take_bias_of_groups(const GemmFiles& files, NpyArray array, GemmInputs& inputs) {
+  GemmProblem& p = inputs.problem;
+  if (array.shape != std::vector<std::int64_t>{p.batch, p.n} || array.fortran_order)
+    return mismatch(fmt::format("{}: has shape {}{}; a per_group_column bias has {} in C order", files.bias, shape_text(array.shape),
+                                array.fortran_order ? " in Fortran order" : "", shape_text({p.batch, p.n})));
+  p.epilogue.bias = Bias::per_group_column;
+  take_bias(files, std::move(array), fmt::format("{} x {}", p.batch, p.n), inputs);
+  return Nothing{};
+}
+
 Status read_bias(const GemmFiles& files, GemmInputs& inputs) {
   GemmProblem& p = inputs.problem;
   if (files.bias.empty()) return Nothing{};
-  const Result<Bias> kind = choose("--bias-kind", files.bias_kind, &parse_bias, "per_row, per_column");
+  const Result<Bias> kind = choose("--bias-kind", files.bias_kind, &parse_bias, "per_row, per_column, per_group_column");
   if (!kind) return kind.error();
   if (*kind == Bias::none) return mismatch("--bias-kind none contradicts --bias; leave one of them out");
   Result<NpyArray> array = read_npy(files.bias, files.bf16_as_uint16);
   if (!array) return array.error();
   if (Status s = refuse_bytes(files.bias, array->type); !s) return s;
+  if (*kind == Bias::per_group_column) return take_bias_of_groups(files, std::move(*array), inputs);
   const bool per_row = *kind == Bias::per_row;
   const std::int64_t wanted = per_row ? p.m : p.n, other = per_row ? p.n : p.m;
   if (array->shape.size() != 1)
@@ -222,10 +241,7 @@ Status read_bias(const GemmFiles& files, GemmInputs& inputs) {
     return mismatch(fmt::format("{}: has {} elements, a {} bias needs {}{}", files.bias, array->shape[0], files.bias_kind, wanted,
                                 array->shape[0] == other ? fmt::format("; pass --bias-kind {}", per_row ? "per_column" : "per_row") : ""));
   p.epilogue.bias = *kind;
-  const DataType type = bias_type(p.type_d);
-  inputs.lines.push_back(fmt::format("{:<4} {}: {} {} {}{}", "bias", files.bias, wanted, to_string(array->type), files.bias_kind,
-                                     same_type(array->type, type) ? "" : fmt::format(", converted to {}", sluice::to_string(type))));
-  inputs.bias = convert_and_warn(std::move(array->data), array->type, type, "the bias", inputs);
+  take_bias(files, std::move(*array), fmt::format("{}", wanted), inputs);
   return Nothing{};
 }
 

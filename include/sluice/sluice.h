@@ -48,7 +48,8 @@ typedef enum sluice_status {
 enum sluice_data_type { SLUICE_BF16 = 0, SLUICE_FP16 = 1, SLUICE_FP32 = 2, SLUICE_E4M3 = 3, SLUICE_E5M2 = 4, SLUICE_INT4 = 5 };
 enum sluice_layout { SLUICE_ROW_MAJOR = 0, SLUICE_COLUMN_MAJOR = 1 };
 enum sluice_activation { SLUICE_ACTIVATION_NONE = 0, SLUICE_RELU = 1, SLUICE_GELU_TANH = 2, SLUICE_SILU = 3 };
-enum sluice_bias { SLUICE_BIAS_NONE = 0, SLUICE_BIAS_PER_ROW = 1, SLUICE_BIAS_PER_COLUMN = 2 };
+/* m numbers, n, or batch x n: for the columns of each matrix of a batch, or of each group, its own. */
+enum sluice_bias { SLUICE_BIAS_NONE = 0, SLUICE_BIAS_PER_ROW = 1, SLUICE_BIAS_PER_COLUMN = 2, SLUICE_BIAS_PER_GROUP_COLUMN = 3 };
 /* Scales of FP8 operands: one; one for each row of A or column of B; one for each of these and each 128 of K; one for each 128 of these and
  * each 128 of K. */
 enum sluice_scaling {

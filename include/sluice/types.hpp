@@ -16,8 +16,8 @@ enum class Layout : std::uint8_t { row_major, column_major };
 
 enum class Activation : std::uint8_t { none, relu, gelu_tanh, silu };
 
-// per_row: bias[m], one value for each row of D. per_column: bias[n], one value for each column.
-enum class Bias : std::uint8_t { none, per_row, per_column };
+// per_row: bias[m], one value for each row of D; per_column: bias[n]; per_group_column: bias[batch, n], each matrix's or group's its own.
+enum class Bias : std::uint8_t { none, per_row, per_column, per_group_column };
 
 constexpr bool is_fp8(DataType type) { return type == DataType::e4m3 || type == DataType::e5m2; }
 // Of one element. Weights of 4 bits come packed, and are counted in bytes.

@@ -151,7 +151,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("layout_a", "layout_b", "scale_layout_a", "scale_layout_b", "scale_layout_d", "scale_layout"), _LAYOUTS),
     **dict.fromkeys(("scaling_a", "scaling_b", "scaling_d", "scaling"), _SCALINGS),
     "activation": ("none", "relu", "gelu", "silu"),
-    "bias": ("none", "per-row", "per-column"),
+    "bias": ("none", "per-row", "per-column", "per-group-column"),
     "grouping": ("none", "ragged", "masked", "along-k"),
     "schedule": ("any", "cooperative", "pingpong", "streaming"),
     "scheduler": ("any", "one-tile-per-cta", "data-parallel", "split-k", "stream-k", "hybrid"),

@@ -147,7 +147,7 @@ def gemm(
     """activation(alpha * a @ b + beta * c + bias), rounded once.
 
     a: (M, K) or (batch, M, K); b: (K, N) or (batch, K, N): bf16, fp16, or e4m3 and e5m2 in any combination (a with contiguous rows, b with
-    contiguous columns). c: as the result. bias: (N,), or (M,) with bias_per_row, of the result's type. activation: none, relu, gelu (tanh), silu.
+    contiguous columns). c: as the result. bias: (N,), (B, N) for a batch of B or B groups, or (M,) with bias_per_row, of the result's type. activation: none, relu, gelu (tanh), silu.
     scale_a, scale_b, fp32, of FP8 operands alone: one number; (M, 1), (1, N); (M, ceil(K/128)), (ceil(K/128), N); or blocks of 128 x 128:
     (ceil(M/128), ceil(K/128)), (ceil(K/128), ceil(N/128)); with the batch in front where they differ.
     out_dtype: bf16, fp16 or fp32; a's, or bf16 for FP8, unless given."""

@@ -235,7 +235,7 @@ def _expected(p: dict[str, Any]) -> dict[str, tuple[tuple[str, ...], int]]:
     m, n, k = p["m"], p["n"], p["k"]
     grouping = p.get("grouping", "none")
     shared = {"ragged": ("a", "c", "d"), "along-k": ("a", "b")}.get(grouping, ())
-    bias = {"none": 0, "per-row": m, "per-column": n}[p["epilogue"]["bias"]]
+    bias = {"none": 0, "per-row": m, "per-column": n, "per-group-column": p["batch"] * n}[p["epilogue"]["bias"]]
     expected: dict[str, tuple[tuple[str, ...], int]] = {
         "a": ((p["type_a"],), matrices("a", m, k, p["layout_a"])),
         "c": ((p["type_d"],), matrices("c", m, n, "row-major") if p["epilogue"]["beta"] else 0),

@@ -185,11 +185,14 @@ def _add_c(fields: dict[str, Any], c: Spec, shape: tuple[int, ...], dtype: str, 
 
 
 def _add_bias(fields: dict[str, Any], bias: Spec, size: int, dtype: str, per_row: bool) -> None:
-    if bias.shape != (size,) or (size > 1 and bias.strides != (1,)):
+    kind = "per-row" if per_row else "per-column"
+    if not per_row and bias.shape == (fields["batch"], size) and bias.strides == (size, 1):
+        kind = "per-group-column"
+    elif bias.shape != (size,) or (size > 1 and bias.strides != (1,)):
         raise ValueError(f"bias has shape {bias.shape} and strides {bias.strides}; it must be {size} contiguous numbers")
     if bias.dtype != dtype:
         raise ValueError(f"bias holds {bias.dtype}; it must be {dtype}, as the result")
-    fields.update(bias="per-row" if per_row else "per-column", alignment_d_bytes=min(fields["alignment_d_bytes"], bias.alignment))
+    fields.update(bias=kind, alignment_d_bytes=min(fields["alignment_d_bytes"], bias.alignment))
 
 
 def _transposed(scales: Optional[Spec]) -> Optional[Spec]:

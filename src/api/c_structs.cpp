@@ -37,7 +37,7 @@ static_assert(same(SLUICE_ROW_MAJOR, Layout::row_major) && same(SLUICE_COLUMN_MA
 static_assert(same(SLUICE_ACTIVATION_NONE, Activation::none) && same(SLUICE_RELU, Activation::relu) &&
               same(SLUICE_GELU_TANH, Activation::gelu_tanh) && same(SLUICE_SILU, Activation::silu));
 static_assert(same(SLUICE_BIAS_NONE, Bias::none) && same(SLUICE_BIAS_PER_ROW, Bias::per_row) &&
-              same(SLUICE_BIAS_PER_COLUMN, Bias::per_column));
+              same(SLUICE_BIAS_PER_COLUMN, Bias::per_column) && same(SLUICE_BIAS_PER_GROUP_COLUMN, Bias::per_group_column));
 // 0 is "any" in the options, so these are one higher.
 static_assert(same(SLUICE_COOPERATIVE - 1, KernelSchedule::cooperative) && same(SLUICE_PINGPONG - 1, KernelSchedule::pingpong) &&
               same(SLUICE_STREAMING - 1, KernelSchedule::streaming));
@@ -158,7 +158,7 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   enums.read("scaling_d", "sluice_scaling", c.scaling_d, SLUICE_PER_BLOCK_128, p.scaling_d);
   enums.read("scale_layout_d", "sluice_layout", c.scale_layout_d, SLUICE_COLUMN_MAJOR, p.scale_layout_d);
   enums.read("grouping", "sluice_grouping", c.grouping, SLUICE_GROUPS_ALONG_K, p.grouping);
-  enums.read("bias", "sluice_bias", c.bias, SLUICE_BIAS_PER_COLUMN, p.epilogue.bias);
+  enums.read("bias", "sluice_bias", c.bias, SLUICE_BIAS_PER_GROUP_COLUMN, p.epilogue.bias);
   enums.read("activation", "sluice_activation", c.activation, SLUICE_SILU, p.epilogue.activation);
   if (enums.error()) return *enums.error();
   p.lda = c.lda, p.ldb = c.ldb, p.ldc = c.ldc, p.ldd = c.ldd;

@@ -56,7 +56,8 @@ constexpr Names<Scaling, 5> kScalings{{{Scaling::none, "none"},
 constexpr Names<Layout, 2> kLayouts{{{Layout::row_major, "row-major"}, {Layout::column_major, "column-major"}}};
 constexpr Names<Activation, 4> kActivations{
     {{Activation::none, "none"}, {Activation::relu, "relu"}, {Activation::gelu_tanh, "gelu_tanh"}, {Activation::silu, "silu"}}};
-constexpr Names<Bias, 3> kBiases{{{Bias::none, "none"}, {Bias::per_row, "per_row"}, {Bias::per_column, "per_column"}}};
+constexpr Names<Bias, 4> kBiases{
+    {{Bias::none, "none"}, {Bias::per_row, "per_row"}, {Bias::per_column, "per_column"}, {Bias::per_group_column, "per_group_column"}}};
 constexpr Names<SchedulerKind, 5> kSchedulers{{{SchedulerKind::one_tile_per_cta, "one-tile-per-cta"},
                                                {SchedulerKind::data_parallel, "data-parallel"},
                                                {SchedulerKind::split_k, "split-k"},

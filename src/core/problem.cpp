@@ -130,7 +130,7 @@ Status check_types(const GemmProblem& p) {
         unknown("scaling_b", p.scaling_b, Scaling::per_block_128), unknown("scaling_d", p.scaling_d, Scaling::per_block_128),
         unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
         unknown("scale_layout_b", p.scale_layout_b, Layout::column_major),
-        unknown("scale_layout_d", p.scale_layout_d, Layout::column_major), unknown("bias", p.epilogue.bias, Bias::per_column),
+        unknown("scale_layout_d", p.scale_layout_d, Layout::column_major), unknown("bias", p.epilogue.bias, Bias::per_group_column),
         unknown("activation", p.epilogue.activation, Activation::silu)})
     if (field != nullptr) return invalid(std::string(field) + " is none of the enumeration's values; see types.hpp and scaling.hpp");
   return Nothing{};

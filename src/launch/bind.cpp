@@ -177,7 +177,8 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
   params.path = store_path(plan.kernel, p, arguments);
   params.aligned_c = rows_aligned(arguments.c, p.ldc, p.batch_stride_c, four, bytes);
   params.aligned_d = rows_aligned(arguments.d, p.ldd, p.batch_stride_d, four, bytes);
-  params.aligned_bias = rows_aligned(arguments.bias, 0, 0, 4 * size_bytes(bias_type(p.type_d)), bytes);
+  const int of_bias = size_bytes(bias_type(p.type_d));
+  params.aligned_bias = rows_aligned(arguments.bias, p.epilogue.bias == Bias::per_group_column ? p.n : 0, 0, 4 * of_bias, of_bias);
   if (params.path == StorePath::elementwise) return Nothing{};
 
   const StoreChunks chunks = store_chunks(plan.kernel, bytes);

@@ -293,6 +293,8 @@ class TileWorker {
         if (reads_c(problem_)) value += epilogue.beta * load(arguments_.c, type, c_row + column);
         if (epilogue.bias == Bias::per_row) value += load(arguments_.bias, bias_type(type), block.m + row);
         if (epilogue.bias == Bias::per_column) value += load(arguments_.bias, bias_type(type), block.n + column);
+        if (epilogue.bias == Bias::per_group_column)
+          value += load(arguments_.bias, bias_type(type), block.batch * problem_.n + block.n + column);
         results_[static_cast<std::size_t>(column)] = activate(epilogue.activation, value);
       }
       if (is_fp8(type))

@@ -79,7 +79,8 @@ class Matrices {
   }
   double bias(const Place& at) const {
     if (problem_.epilogue.bias == Bias::none) return 0;
-    return element(arguments_.bias, bias_type(problem_.type_d), problem_.epilogue.bias == Bias::per_row ? at.row : at.column);
+    const std::int64_t first = problem_.epilogue.bias == Bias::per_group_column ? at.batch * problem_.n : 0;
+    return element(arguments_.bias, bias_type(problem_.type_d), problem_.epilogue.bias == Bias::per_row ? at.row : first + at.column);
   }
   float scale_d(const Place& at) const {
     return problem_.scaling_d == Scaling::none ? 1.0f : arguments_.scale_d[scales_d_.at(at.batch, at.row, at.column)];

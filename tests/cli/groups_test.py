@@ -159,6 +159,25 @@ class GroupsTest(SluiceTest):
                 self.assertEqual(answer["check"]["checked"], 76 * N)
                 self.assert_rows("D.npy", shape, expected)
 
+    def test_bias_of_each_group(self):
+        begins = offsets(SIZES)
+        a = Matrix.random(begins[-1], K, "bf16", 1)
+        self.write_matrix("A.npy", a)
+        bias = Matrix.random(len(SIZES), N, "fp32", 3)
+        self.write_matrix("bias.npy", bias)
+        expected = {}
+        for g, (begin, end) in enumerate(zip(begins, begins[1:])):
+            product = naive_product(rows_of(a, begin, end), self.weights[g], column_bias=bias.values[g * N : (g + 1) * N])
+            expected |= {begin + row: product[row * N : (row + 1) * N] for row in range(end - begin)}
+        flags = ("--grouping", "ragged", "--groups", "5,0,70,1", "--bias", "bias.npy", "--bias-kind", "per_group_column", "--check")
+        for backend in self.backends:
+            said = self.succeed(*self.gemm(*flags, "--backend", backend))
+            self.assertIn("bias bias.npy: 4 x 24 fp32 per_group_column", said)
+            self.assertIn("bias per_group_column", said)
+            self.assert_rows("D.npy", (76, N), expected)
+        self.write_matrix("bias.npy", bias.transposed())
+        self.refuse(*self.gemm(*flags), says=("has shape [24, 4]", "[4, 24] in C order"))
+
     def test_epilogue(self):
         self.ragged(first=1)
         a, c = Matrix.random(77, K, "bf16", 1), Matrix.random(77, N, "fp32", 2)

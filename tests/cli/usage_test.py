@@ -57,7 +57,7 @@ class UsageTest(SluiceTest):
             ("--type", ("bf16", "fp16")),
             ("--out-type", ("bf16", "fp16", "fp32")),
             ("--layout", ("rc", "rr", "cc", "cr")),
-            ("--bias", ("none", "per_row", "per_column")),
+            ("--bias", ("none", "per_row", "per_column", "per_group_column")),
             ("--activation", ("none", "relu", "gelu_tanh", "silu")),
             ("--schedule", ("cooperative", "pingpong")),
             ("--scheduler", ("one-tile-per-cta", "data-parallel")),

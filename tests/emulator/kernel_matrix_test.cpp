@@ -148,6 +148,7 @@ void add_placements(std::vector<GemmCase>& cases, const KernelConfig& kernel, in
   GemmCase batch = sized("batch with gaps", 33, 40, 72);
   batch.problem.batch = 3;
   batch.problem.type_d = turn(index);
+  batch.problem.epilogue.bias = index % 2 == 0 ? Bias::none : Bias::per_group_column;
   batch.gap_a_elems = index % 3 == 0 ? -1 : 64;
   batch.gap_b_elems = index % 3 == 1 ? -1 : 8;
   batch.gap_d_elems = 8 * (index % 4);

@@ -39,7 +39,10 @@ std::int64_t matrices(const GemmProblem& p) { return p.grouping == Grouping::rag
 std::int64_t span(std::int64_t rows, std::int64_t columns, std::int64_t leading, std::int64_t batch, std::int64_t stride) {
   return rows <= 0 || columns <= 0 ? 0 : (batch - 1) * stride + (rows - 1) * leading + columns;
 }
-std::int64_t bias_elems(const GemmProblem& p) { return p.epilogue.bias == Bias::none ? 0 : p.epilogue.bias == Bias::per_row ? p.m : p.n; }
+std::int64_t bias_elems(const GemmProblem& p) {
+  if (p.epilogue.bias == Bias::none) return 0;
+  return p.epilogue.bias == Bias::per_row ? p.m : p.epilogue.bias == Bias::per_column ? p.n : p.batch * p.n;
+}
 
 struct RowRange {
   std::int64_t first, end;
@@ -201,7 +204,8 @@ std::vector<Fp8ResultCase> fp8_result_cases(const KernelConfig& kernel, int kern
     if (scaling_d == per_vector_128)
       p.ld_scale_d = (p.scale_layout_d == Layout::row_major ? (n + 127) / 128 : m) + turn(std::array{0, 3, 0, 0});
     p.epilogue.alpha = turn(std::array{1.0f, 0.5f, -2.0f});
-    p.epilogue.bias = turn(std::array{Bias::none, Bias::per_column, Bias::per_row, Bias::none});
+    p.epilogue.bias =
+        turn(std::array{Bias::none, Bias::per_column, Bias::per_group_column, Bias::per_row, Bias::none, Bias::per_group_column});
     p.epilogue.activation = turn(std::array{Activation::none, Activation::relu, Activation::none, Activation::gelu_tanh, Activation::silu});
     one.integers = p.epilogue.activation <= Activation::relu && count % 2 == 0;
     one.offset_d_bytes = turn(std::array{0, 0, 1});

@@ -220,6 +220,7 @@ void add_batches(std::vector<GemmCase>& cases) {
   cases.push_back(packed);
   GemmCase many = sized("batch of small ones", 17, 33, 72);
   many.problem.batch = 61;
+  many.problem.epilogue.bias = Bias::per_group_column;
   many.exactness = bench::Exactness::exact;
   cases.push_back(many);
   GemmCase gaps = packed;
@@ -282,7 +283,7 @@ std::vector<GemmCase> small_cases(const KernelConfig& kernel) {
   std::vector<GemmCase> cases = {sized("one", 1, 1, 1), sized("past a tile", tm + 1, tn + 7, 129), sized("long k", 9, 15, 1031)};
   GemmCase epilogue = sized("everything, batch", 67, 71, 72);
   epilogue.problem.batch = 2;
-  epilogue.problem.epilogue = {.alpha = 0.5f, .beta = 2, .bias = Bias::per_column, .activation = Activation::silu};
+  epilogue.problem.epilogue = {.alpha = 0.5f, .beta = 2, .bias = Bias::per_group_column, .activation = Activation::silu};
   epilogue.problem.type_d = DataType::fp32;
   cases.push_back(epilogue);
   GemmCase aligned = sized("stored by the copy engine", 2 * tm, 2 * tn, 192);
@@ -375,6 +376,10 @@ Rows depth_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std
   constexpr std::int64_t kBlock = 128;  // numbers between two of them count as the lower one
   const std::int64_t first = depth.first / kBlock * kBlock;
   return {first, (depth.first + depth.count) / kBlock * kBlock - first};
+}
+std::int64_t bias_elems(const GemmProblem& p) {
+  if (p.epilogue.bias == Bias::none) return 0;
+  return p.epilogue.bias == Bias::per_row ? p.m : p.epilogue.bias == Bias::per_column ? p.n : p.batch * p.n;
 }
 std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 

@@ -127,7 +127,7 @@ PlacedCase GemmHarness::place(const KernelConfig& kernel, const GemmCase& c) {
   placed.d_region = d_.region;
   placed.d_region_bytes = d_.region_bytes;
   if (p.epilogue.bias != Bias::none) {
-    const std::int64_t length = p.epilogue.bias == Bias::per_row ? p.m : p.n;
+    const std::int64_t length = bias_elems(p);
     place_memory(bias_, length, c.offset_d_elems, d, "the bias");
     bench::fill_random(bias_.first, p.type_d, {.vectors = 1, .length = length, .pitch = length}, distribution, 3, stream_);
     placed.arguments.bias = bias_.first;

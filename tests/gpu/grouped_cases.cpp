@@ -107,7 +107,7 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
         c.pad_d_elems = 3;  // stored element by element
         break;
       case 2:
-        c.problem.epilogue.bias = count % 2 == 0 ? Bias::per_column : Bias::per_row;
+        c.problem.epilogue.bias = std::array{Bias::per_column, Bias::per_group_column, Bias::per_row}[static_cast<std::size_t>(count % 3)];
         break;
       case 3:
         c.problem.epilogue.beta = 0.5f;

@@ -112,7 +112,7 @@ inline GemmProblem random_problem(std::int64_t largest) {
   if (*rc::gen::inRange(0, 4) == 0) make_fp8(p);
   p.epilogue.alpha = *rc::gen::weightedElement<float>({{4, 1.0f}, {1, 0.0f}, {1, -2.0f}});
   p.epilogue.beta = *rc::gen::element(0.0f, 1.0f, 0.5f);
-  p.epilogue.bias = *rc::gen::element(Bias::none, Bias::per_row, Bias::per_column);
+  p.epilogue.bias = *rc::gen::element(Bias::none, Bias::per_row, Bias::per_column, Bias::per_group_column);
   return p;
 }
 

@@ -128,6 +128,20 @@ def test_ragged_groups(backend):
     assert_near(got, expected, magnitude, "bfloat16")
 
 
+def test_groups_and_batches_with_a_bias_each(backend):
+    a, b, bias = random(12, 24), random(3, 24, 16, seed=1), random(3, 16, seed=2)
+    offsets = numpy.array([0, 5, 5, 12], numpy.int32)
+    got = sluice.grouped_gemm(a, b, offsets, bias=bias, out_dtype="bf16", backend=backend)
+    for g in range(3):
+        rows = slice(offsets[g], offsets[g + 1])
+        assert_near(got[rows], exact(a)[rows] @ exact(b)[g] + exact(bias)[g], abs(exact(a))[rows] @ abs(exact(b))[g] + 4, "bfloat16")
+    x = random(3, 9, 24, seed=3)
+    got = sluice.gemm(x, b, bias=bias, backend=backend)
+    assert_near(got, exact(x) @ exact(b) + exact(bias)[:, None], abs(exact(x)) @ abs(exact(b)) + 4, "bfloat16")
+    with pytest.raises(ValueError, match=r"bias has shape \(2, 16\)"):
+        sluice.gemm(x, b, bias=bias[:2], backend=backend)
+
+
 def test_masked_groups_and_groups_along_k(backend):
     a, b, counts = random(3, 10, 24), random(3, 24, 16, seed=1), numpy.array([4, 0, 10], numpy.int32)
     got = sluice.grouped_gemm(a, b, counts, grouping="masked", out_dtype="fp32", backend=backend)

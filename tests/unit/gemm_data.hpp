@@ -124,6 +124,7 @@ struct GemmData {
     if (problem.epilogue.beta != 0) sum += problem.epilogue.beta * c.get(batch * problem.batch_stride_c + row * problem.ldc + column);
     if (problem.epilogue.bias == Bias::per_row) sum += bias.get(row);
     if (problem.epilogue.bias == Bias::per_column) sum += bias.get(column);
+    if (problem.epilogue.bias == Bias::per_group_column) sum += bias.get(batch * problem.n + column);
     return sum;
   }
 
@@ -136,7 +137,7 @@ struct GemmData {
         a(problem.type_a, span(problem.layout_a == Layout::row_major ? problem.m : problem.k, problem.lda, problem.batch_stride_a)),
         b(problem.type_b, span(problem.layout_b == Layout::row_major ? problem.k : problem.n, problem.ldb, problem.batch_stride_b)),
         c(problem.type_d, span(problem.m, problem.ldc, problem.batch_stride_c)),
-        bias(bias_type(problem.type_d), std::max(problem.m, problem.n)),
+        bias(bias_type(problem.type_d), std::max(problem.m, problem.batch * problem.n)),
         d(problem.type_d, span(problem.m, problem.ldd, problem.batch_stride_d)),
         scale_a(DataType::fp32, scale_elems_a(problem)),
         scale_b(DataType::fp32, scale_elems_b(problem)),

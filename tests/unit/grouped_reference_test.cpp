@@ -122,6 +122,26 @@ void expect_exact(const GemmData& data, const Sizes& sizes) {
     ASSERT_EQ(std::isnan(data.d.get(i)), !written[static_cast<std::size_t>(i)]) << "element " << i;
 }
 
+TEST(GroupedReference, EachGroupHasItsBias) {
+  for (const Grouping grouping : {Grouping::ragged, Grouping::masked, Grouping::none}) {
+    GemmProblem p{.m = 303, .n = 70, .k = 40, .batch = 6, .type_d = DataType::fp32, .grouping = grouping};
+    if (grouping != Grouping::ragged) p.m = 136;
+    p.epilogue = {.alpha = 2, .bias = Bias::per_group_column};
+    GemmData data(p, Values::integers);
+    const Sizes whole(6, 136);
+    const Sizes& sizes = grouping == Grouping::ragged ? kRagged : grouping == Grouping::masked ? kMasked : whole;
+    run(data, sizes, {});
+    if (grouping == Grouping::none) data.problem.grouping = Grouping::masked;  // of which all rows count
+    expect_exact(data, sizes);
+    data.problem.grouping = grouping;
+    EXPECT_TRUE(verify(data.problem, arguments_of(data, sizes), nullptr)->ok());
+    data.bias.set(2 * 70 + 7, 50);  // of one group's column
+    const std::int64_t rows =
+        range_of_group({.m = p.m, .grouping = grouping == Grouping::none ? Grouping::masked : grouping}, sizes.data(), 2).count;
+    EXPECT_EQ(verify(data.problem, arguments_of(data, sizes), nullptr)->wrong, rows);
+  }
+}
+
 TEST(GroupedReference, TilesInPieces) {
   for (const SchedulerKind kind : {SchedulerKind::split_k, SchedulerKind::stream_k, SchedulerKind::hybrid})
     for (const WorkClaim claim : {WorkClaim::fixed, WorkClaim::ticket}) {

@@ -35,7 +35,7 @@ TEST(Names, ReadBack) {
   expect_round_trip<Scaling>(5, parse_scaling);
   expect_round_trip<Layout>(2, parse_layout);
   expect_round_trip<Activation>(4, parse_activation);
-  expect_round_trip<Bias>(3, parse_bias);
+  expect_round_trip<Bias>(4, parse_bias);
   expect_round_trip<SchedulerKind>(5, parse_scheduler);
   expect_round_trip<WorkClaim>(2, parse_work_claim);
   expect_round_trip<Reduction>(3, parse_reduction);

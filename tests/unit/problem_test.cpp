@@ -351,7 +351,7 @@ TEST(Problem, EnumeratorsThatDoNotExist) {
   const GemmProblem plain = problem(8, 8, 8), scaled = fp8(8, 8, 16);
   refused(plain, "layout_a", [](GemmProblem& p) { p.layout_a = static_cast<Layout>(2); });
   refused(plain, "layout_b", [](GemmProblem& p) { p.layout_b = static_cast<Layout>(255); });
-  refused(plain, "bias", [](GemmProblem& p) { p.epilogue.bias = static_cast<Bias>(3); });
+  refused(plain, "bias", [](GemmProblem& p) { p.epilogue.bias = static_cast<Bias>(4); });
   refused(plain, "activation", [](GemmProblem& p) { p.epilogue.activation = static_cast<Activation>(4); });
   refused(scaled, "scaling_a", [](GemmProblem& p) { p.scaling_a = static_cast<Scaling>(5); });
   refused(scaled, "scaling_b", [](GemmProblem& p) { p.scaling_b = static_cast<Scaling>(200); });

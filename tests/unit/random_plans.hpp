@@ -50,7 +50,7 @@ inline GemmProblem random_problem(std::mt19937& random) {
   if (pick(random, {true, false, false})) make_fp8(random, p);
   p.epilogue.alpha = pick(random, {1.0f, 0.0f, -0.0f, 0.1f, 1e-40f, 3.4e38f});
   p.epilogue.beta = pick(random, {0.0f, 1.0f, -1.0f / 3.0f});
-  p.epilogue.bias = pick(random, {Bias::none, Bias::per_row, Bias::per_column});
+  p.epilogue.bias = pick(random, {Bias::none, Bias::per_row, Bias::per_column, Bias::per_group_column});
   p.epilogue.activation = pick(random, {Activation::none, Activation::relu, Activation::gelu_tanh, Activation::silu});
   return p;
 }

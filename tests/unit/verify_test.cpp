@@ -42,7 +42,7 @@ TEST(Verify, PassesTheReferenceForEveryTypeAndEpilogue) {
   for (const DataType type_a : {DataType::bf16, DataType::fp16})
     for (const DataType type_d : {DataType::bf16, DataType::fp16, DataType::fp32})
       for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu_tanh, Activation::silu})
-        for (const Bias bias : {Bias::none, Bias::per_row, Bias::per_column})
+        for (const Bias bias : {Bias::none, Bias::per_row, Bias::per_column, Bias::per_group_column})
           for (const float beta : {0.0f, 1.5f}) {
             GemmProblem problem{.m = 70, .n = 67, .k = 133, .batch = 2, .type_a = type_a, .type_b = type_a, .type_d = type_d};
             problem.epilogue = {.alpha = beta == 0 ? 1.0f : 0.3f, .beta = beta, .bias = bias, .activation = activation};

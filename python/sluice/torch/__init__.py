@@ -122,7 +122,7 @@ def grouped_gemm(
     along-k: a (M, T), b (T, N), groups (G + 1,) -> (G, M, N): columns groups[g] to groups[g + 1] of a with these rows of b, as gradients of weights
     are; 16-bit operands, a with contiguous columns, b with contiguous rows, M and N multiples of 8; or FP8, a with contiguous rows, b with contiguous
     columns, and T and all of groups multiples of 128 (on the device another number counts as the multiple below it).
-    Rows of no group are not computed; they are 0, or, with zero=False, which spares a pass over the result, undefined. bias: (N,), the same for all.
+    Rows of no group are not computed; they are 0, or, with zero=False, which spares a pass over the result, undefined. bias: (N,), the same for all, or (G, N).
     expected_rows: about how many a group has, for the planner. Scales, activation and types as in gemm() and fp8_gemm()."""
     return _call("grouped_gemm", a, b, groups, bias, scale_a, scale_b, grouping=grouping, activation=activation, expected_rows=expected_rows,
                                          out_dtype=out_dtype, constant_b=constant_b, zero=zero)  # fmt: skip

@@ -64,6 +64,8 @@ def _gemm_backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     dc = _summed(beta * g, ctx.c[1]).to(ctx.c[0]) if ctx.c and wanted[2] else None
     dbias = None
     if ctx.bias and wanted[3]:
+        if ctx.bias[1] > 1:
+            raise RuntimeError("gemm has no gradient for a bias of each matrix")
         kept = -2 if per_row else -1
         dbias = g.sum([d for d in range(g.dim()) if d != g.dim() + kept], dtype=torch.float32).to(ctx.bias[0])
     return da, db, dc, dbias
@@ -106,6 +108,8 @@ def _grouped_backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...
         da = product(b, g16.mT, groups, grouping="ragged").mT if wanted[0] else None
         db = product(a.mT, g16, groups, grouping="ragged") if wanted[1] else None
         return da, db, None, None, None, None
+    if bias is not None and bias.dim() > 1 and wanted[3]:
+        raise RuntimeError("grouped_gemm has no gradient for a bias of each group")
     g = torch.where(_rows_of_groups(groups, g, grouping), g, 0)
     g16 = g.to(a.dtype).contiguous()
     da = product(g16, b.mT, groups, grouping=grouping, expected_rows=rows) if wanted[0] else None

@@ -92,8 +92,9 @@ SLUICE_DEVICE void finish_elements(const EpilogueParams& params, int m, int n, i
       const float bias = Element<type>::to_float(arch::load_global(static_cast<const typename Element<type>::Type*>(params.bias) + m));
       SLUICE_UNROLL
       for (float& value : x) value += bias;
-    } else if (params.bias_kind == Bias::per_column) {
-      Group::add(x, 1.0f, params.bias, n, count, params.aligned_bias);
+    } else if (params.bias_kind != Bias::none) {
+      const std::int64_t first = params.bias_kind == Bias::per_group_column ? static_cast<std::int64_t>(batch) * params.n : 0;
+      Group::add(x, 1.0f, params.bias, first + n, count, params.aligned_bias);
     }
   });
   SLUICE_UNROLL

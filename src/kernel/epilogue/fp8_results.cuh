@@ -28,14 +28,15 @@ SLUICE_DEVICE float inverse_scale(const EpilogueParams& params, int batch) {
 
 // x = activation(x + bias), neighbours in a row of D.
 template <int size>
-SLUICE_DEVICE void add_bias_and_activate(const EpilogueParams& params, int m, int n, float (&x)[size]) {
+SLUICE_DEVICE void add_bias_and_activate(const EpilogueParams& params, int m, int n, int batch, float (&x)[size]) {
   if (params.bias_kind == Bias::per_row) {
     const float bias = arch::load_global(static_cast<const float*>(params.bias) + m);
     SLUICE_UNROLL
     for (float& value : x) value += bias;
-  } else if (params.bias_kind == Bias::per_column) {
+  } else if (params.bias_kind != Bias::none) {
     const int count = params.n - n < size ? params.n - n : size;
-    Neighbours<DataType::fp32, size>::add(x, 1.0f, params.bias, n, count, params.aligned_bias);
+    const std::int64_t first = params.bias_kind == Bias::per_group_column ? static_cast<std::int64_t>(batch) * params.n : 0;
+    Neighbours<DataType::fp32, size>::add(x, 1.0f, params.bias, first + n, count, params.aligned_bias);
   }
   SLUICE_UNROLL
   for (float& value : x) value = activate(value, params.activation);
@@ -45,7 +46,7 @@ SLUICE_DEVICE void add_bias_and_activate(const EpilogueParams& params, int m, in
 template <KernelConfig config>
 SLUICE_DEVICE void finish_in_fp8(const EpilogueParams& params, int m, int n, int batch, float (&x)[4], float inverse) {
   if (!applied_to_sums<config>(params)) {
-    add_bias_and_activate(params, m, n, x);
+    add_bias_and_activate(params, m, n, batch, x);
     SLUICE_UNROLL
     for (float& value : x) value *= inverse;
   }
@@ -107,8 +108,8 @@ class RowScales {
       SLUICE_NO_UNROLL
       for (int j = 0; j < kCount / 4; ++j) {
         float upper[2] = {values[0], values[1]}, lower[2] = {values[2], values[3]};
-        if (row < tile.row_end) add_bias_and_activate(params, row, column + 8 * j, upper);
-        if (row + 8 < tile.row_end) add_bias_and_activate(params, row + 8, column + 8 * j, lower);
+        if (row < tile.row_end) add_bias_and_activate(params, row, column + 8 * j, tile.group, upper);
+        if (row + 8 < tile.row_end) add_bias_and_activate(params, row + 8, column + 8 * j, tile.group, lower);
         SLUICE_UNROLL
         for (int i = 0; i + 4 < kCount; ++i) values[i] = values[i + 4];
         values[kCount - 4] = upper[0], values[kCount - 3] = upper[1], values[kCount - 2] = lower[0], values[kCount - 1] = lower[1];
