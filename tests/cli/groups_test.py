@@ -176,7 +176,7 @@ class GroupsTest(SluiceTest):
             self.assertIn("bias per_group_column", said)
             self.assert_rows("D.npy", (76, N), expected)
         self.write_matrix("bias.npy", bias.transposed())
-        self.refuse(*self.gemm(*flags), says=("has shape [24, 4]", "[4, 24] in C order"))
+        self.refuse(*self.gemm(*flags), says=("has shape (24, 4)", "(4, 24) in C order"))
 
     def test_epilogue(self):
         self.ragged(first=1)
