@@ -56,7 +56,7 @@ RC_GTEST_PROP(Products, VerifyAndAPlantedErrorDoesNot, ()) {
   const auto a = random_elements(p.type_a, span(p.layout_a == Layout::row_major, p.m, p.k, p.lda, p.batch_stride_a), 1);
   const auto b = random_elements(p.type_b, span(p.layout_b == Layout::row_major, p.k, p.n, p.ldb, p.batch_stride_b), 2);
   const auto c = random_elements(p.type_d, span(true, p.m, p.n, p.ldc, p.batch_stride_c), 3);
-  const auto bias = random_elements(p.type_d, p.m + p.n, 4);
+  const auto bias = random_elements(p.type_d, p.m + p.batch * p.n, 4);
   std::vector<unsigned char> d(static_cast<std::size_t>(span(true, p.m, p.n, p.ldd, p.batch_stride_d) * size_bytes(p.type_d)),
                                0xff);  // NaN
   const auto scale_a = random_scales(scale_elems_a(p), 5), scale_b = random_scales(scale_elems_b(p), 6);
