@@ -104,7 +104,7 @@ TEST(GpuCases, EveryTypeEpilogueAndPlacementComesUp) {
   }
   EXPECT_EQ(types.size(), 3u);
   EXPECT_EQ(activations.size(), 4u);
-  EXPECT_EQ(biases.size(), 3u);
+  EXPECT_EQ(biases.size(), 4u);
   EXPECT_GE(batches.size(), 4u);
   EXPECT_TRUE(offsets_d.contains(2) && offsets_d.contains(4) && offsets_d.contains(8) && offsets_d.contains(16));
   EXPECT_TRUE(in_place && repeats_a && repeats_b && odd_ldd && no_k);
