@@ -30,7 +30,10 @@ class PackW4Kernel {
   SLUICE_DEVICE void run() const {
     arch::wait_for_predecessor();
     const int thread = arch::warp_in_cta() * 32 + arch::lane();
-    store_codes(thread);
+    if (is_fp8(p_.type))
+      store_codes<DataType::e4m3>(thread);
+    else
+      store_codes<DataType::bf16>(thread);
     store_scale(thread);
   }
 
@@ -42,28 +45,30 @@ class PackW4Kernel {
     std::uint32_t words[4];
   };
 
+  // Beside activations of 16 bits, whichever, or of 8.
+  template <DataType type>
   SLUICE_DEVICE void store_codes(int thread) const {
     const int chunk = thread / kChunkThreads, in_chunk = thread % kChunkThreads;
     const int column = block_ * kW4BlockColumns + w4_first_column(in_chunk), k = slab_ * kW4SlabElems + chunk * kW4ChunkElems;
     std::uint8_t* const target = target_ + chunk * kW4ChunkBytes + in_chunk * 16;
     const bool whole = (slab_ + 1) * kW4SlabElems <= p_.k && (block_ + 1) * kW4BlockColumns <= p_.n;
-    if (whole) {
+    const bool along_k = p_.order == nullptr && p_.source != W4Source::awq;
+    if (whole && (along_k || !is_fp8(type))) {
       Vector codes{};
-      if (p_.order == nullptr && p_.source != W4Source::awq) {
-        if (is_fp8(p_.type))
-          take_halves_along_k(column, k, in_chunk % 4, codes.words);
-        else
-          take_bytes_along_k(column, k, in_chunk % 4, codes.words);
-      } else {
+      if (!along_k) {
         SLUICE_UNROLL
-        for (int step = 0; step < kSteps; ++step) codes.words[step] = word_of_elements<true>(column, k, in_chunk, step);
+        for (int step = 0; step < kSteps; ++step) codes.words[step] = word_of_elements<true, type>(column, k, in_chunk, step);
+      } else if constexpr (is_fp8(type)) {
+        take_halves_along_k(column, k, in_chunk % 4, codes.words);
+      } else {
+        take_bytes_along_k(column, k, in_chunk % 4, codes.words);
       }
       arch::store_global(reinterpret_cast<Vector*>(target), codes);
     } else {
-      // Slabs at the edges are few: for them, code matters more than time.
+      // Slabs at the edges are few: for them, code matters more than time. So it does beside e4m3, where codes come one by one.
       SLUICE_NO_UNROLL
       for (int step = 0; step < kSteps; ++step)
-        arch::store_global(reinterpret_cast<std::uint32_t*>(target) + step, word_of_elements<false>(column, k, in_chunk, step));
+        arch::store_global(reinterpret_cast<std::uint32_t*>(target) + step, word_of_elements<false, type>(column, k, in_chunk, step));
     }
   }
 
@@ -86,13 +91,12 @@ class PackW4Kernel {
   SLUICE_DEVICE void take_halves_along_k(int column, int k, int half, std::uint32_t (&codes)[kSteps]) const {
     SLUICE_UNROLL
     for (int high = 0; high < 2; ++high) {
-      std::uint32_t words[kWordsAlongK];
-      load_words(column + 8 * high, k, words);
+      const std::uint32_t* const source = p_.codes + (column + 8 * high) * p_.words.column + (k / 8 + half / 2) * p_.words.along_k;
+      std::uint32_t words[kSteps];
       SLUICE_UNROLL
-      for (int step = 0; step < kSteps; ++step) {
-        const std::uint32_t word = half < 2 ? words[2 * step] : words[2 * step + 1];
-        codes[step] |= (word >> (half % 2 * 16) & 0xffff) << (16 * high);
-      }
+      for (int step = 0; step < kSteps; ++step) words[step] = arch::load_global(source + 2 * step * p_.words.along_k);
+      SLUICE_UNROLL
+      for (int step = 0; step < kSteps; ++step) codes[step] |= (words[step] >> (half % 2 * 16) & 0xffff) << (16 * high);
     }
   }
 
@@ -113,13 +117,13 @@ class PackW4Kernel {
 
   // From words of 8 columns, or of rows of K in another order: of each the thread takes one code. `whole`: all columns and elements are
   // there.
-  template <bool whole>
+  template <bool whole, DataType type>
   SLUICE_DEVICE std::uint32_t word_of_elements(int column, int k, int in_chunk, int step) const {
     constexpr int kAlongK = 4;  // elements of a word, each in two columns
     int elements[kAlongK], rows[kAlongK];
     SLUICE_UNROLL
     for (int i = 0; i < kAlongK; ++i) {
-      elements[i] = k + w4_element_at(in_chunk, step, i, p_.type);
+      elements[i] = k + w4_element_at(in_chunk, step, i, type);
       rows[i] = p_.order != nullptr && (whole || elements[i] < p_.k) ? arch::load_global(p_.order + elements[i]) : elements[i];
     }
     std::uint32_t word = 0;
@@ -128,7 +132,7 @@ class PackW4Kernel {
       const int element = elements[i / 2], of_column = column + i % 2 * 8;
       const bool there = whole || (of_column < p_.n && element < p_.k);
       const int one = there ? code(of_column, rows[i / 2]) : padding_code(of_column, element);
-      word |= static_cast<std::uint32_t>(one) << (4 * w4_nibble(i % 2, i / 2, p_.type));
+      word |= static_cast<std::uint32_t>(one) << (4 * w4_nibble(i % 2, i / 2, type));
     }
     return word;
   }
