@@ -120,7 +120,8 @@ Status check_types(const GemmProblem& p) {
   if (Status s = check_operand_types(p); !s) return s;
   const bool fp8_d = is_fp8(p.type_d) && fp8(p) && !w4(p);
   if (p.type_d != DataType::bf16 && p.type_d != DataType::fp16 && p.type_d != DataType::fp32 && !fp8_d)
-    return Error{ErrorCode::unsupported, std::string("type_d = ") + to_string(p.type_d) + " with " + to_string(p.type_a) +
+    return Error{ErrorCode::unsupported, std::string("type_d = ") + to_string(p.type_d) + " with " +
+                                             to_string(w4(p) ? p.type_b : p.type_a) +
                                              " operands; D must be bf16, fp16 or fp32, and of fp8 operands alone it may be e4m3 or e5m2"};
   // Enumerators come through the C ABI and from files as plain numbers.
   const auto unknown = [](const char* field, auto value, auto last) { return value > last ? field : nullptr; };

@@ -137,8 +137,8 @@ class W4Test(SluiceTest):
     def test_the_emulator_multiplies_them(self):
         if not self.built_with("emulator"):
             self.skipTest("this build has no emulator")
-        flags = ("--m", 5, "--n", 72, "--k", 96, *TYPE, "--check", "--backend", "emulator", "--device", "h10")
-        self.assertTrue(self.succeed_json("gemm", *flags, "--w4-group", 32, "--w4-zeros")["check"]["ok"])
+        flags = ("--m", 5, "--n", 72, "--k", 96, "--check", "--backend", "emulator", "--device", "h10")
+        self.assertTrue(self.succeed_json("gemm", *flags, *TYPE, "--w4-group", 32, "--w4-zeros")["check"]["ok"])
         self.assertTrue(self.succeed_json("gemm", *flags, "--type", "e4m3,int4", "--scaling-a", "vector", "--w4-group", 64, "--w4-zeros")["check"]["ok"])
 
     def test_a_wrong_result_is_seen(self):

@@ -366,7 +366,7 @@ TEST(Matrix, HoldsWhatItPromises) {
   EXPECT_GE(pairs, 250);
   EXPECT_EQ(types.size(), 3u);
   EXPECT_EQ(activations.size(), 4u);
-  EXPECT_EQ(biases.size(), 3u);
+  EXPECT_EQ(biases.size(), 4u);
   EXPECT_EQ(reductions.size(), 2u);
   EXPECT_EQ(constants.size(), 4u);
   EXPECT_TRUE(in_place && gaps && batch_gaps && off_boundary && exact);

@@ -139,7 +139,7 @@ std::string difference(const char* of, const Guarded& got, Guarded& expected) {
 std::vector<int> fp8_kernels() {
   std::vector<int> indices;
   for (std::size_t i = 0; i < kernel_list().size(); ++i)
-    if (is_fp8(kernel_list()[i].type_a)) indices.push_back(static_cast<int>(i));
+    if (is_fp8(kernel_list()[i].type_b)) indices.push_back(static_cast<int>(i));
   return indices;
 }
 

@@ -30,6 +30,12 @@ TEST(Fp8Result, IsOfFp8OperandsAndHasNoC) {
     for (const Scaling scaling : {none, per_tensor, per_vector_128}) accepted(fp8(8, 8, 16, scaling, type));
   GemmProblem p{.m = 8, .n = 8, .k = 16, .type_d = DataType::e4m3};
   expect_refused(validate(p), ErrorCode::unsupported, {"type_d = e4m3 with bf16 operands", "of fp8 operands alone"});
+  p = fp8(8, 8, 16, none);
+  p.type_b = DataType::int4;
+  expect_refused(validate(p), ErrorCode::unsupported, {"type_d = e4m3 with int4 operands", "of fp8 operands alone"});
+  p = fp8(8, 8, 128, none);
+  p.grouping = Grouping::along_k;
+  expect_refused(validate(p), ErrorCode::unsupported, {"type_d = e4m3 with groups along k", "D must be bf16, fp16 or fp32"});
   p = fp8(8, 8, 16, per_tensor, DataType::bf16);
   expect_refused(validate(p), ErrorCode::unsupported, {"scaling_d = tensor with type_d = bf16", "use alpha"});
   for (const Scaling scaling : {per_vector, per_block_128})
