@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "bench/device_random.hpp"
-#include "bench/device_w4.hpp"
+#include "bench/random_w4.hpp"
 #include "bench/sizing.hpp"
 #include "bench/stream.hpp"
 #include "bench/suites.hpp"
@@ -167,20 +167,13 @@ void GroupedMeasurement::time_candidates(const GroupedShape& shape, const Operan
 // Each group's weights, packed behind the rows of A, and what they are in bf16.
 void GroupedMeasurement::fill_w4(const GroupedShape& shape, const Operands& operands) {
   const GemmProblem p = validated(grouped_problem(shape));
-  const PackW4Problem packing{.n = p.n, .k = p.k, .format = kBenchW4, .type = p.type_a, .type_scales = kCodeScales};
-  const std::int64_t scales = p.n * w4_groups(p.k, kBenchW4);
-  const std::size_t code_bytes = padded(product(p.n, p.k) / 2);
-  std::byte* const code_scales = codes_.data() + code_bytes;
+  std::byte* const code_scales = codes_.data() + padded(product(p.n, p.k) / 2);
   for (int set = 0; set < operands.sets; ++set) {
     std::byte* packed = inputs_.data() + static_cast<std::size_t>(set) * (operands.a_bytes + operands.b_bytes) + operands.a_bytes;
     std::byte* dense = dense_b_.data() + static_cast<std::size_t>(set) * operands.dense_b_bytes;
     for (std::int64_t group = 0; group < p.batch; ++group) {
       const auto seed = static_cast<std::uint64_t>(2 * (set * p.batch + group));
-      fill_random_bytes(codes_.data(), code_bytes, seed, stream_);
-      fill_random(code_scales, kCodeScales, {.length = scales, .pitch = scales}, Distribution::few_bits, seed + 1, stream_, kWeightScale);
-      const Status status = pack_w4(packing, {.codes = codes_.data(), .scales = code_scales, .packed = packed}, stream_);
-      if (!status) throw DeviceFailure(status.error().message);
-      dequantise(codes_.data(), code_scales, p.n, p.k, kBenchW4.group_size, p.type_a, dense, stream_);
+      make_random_w4(p.n, p.k, p.type_a, seed, {.codes = codes_.data(), .scales = code_scales, .packed = packed, .dense = dense}, stream_);
       packed += p.batch_stride_b;
       dense += product(p.n, p.k) * static_cast<std::size_t>(size_bytes(p.type_a));
     }

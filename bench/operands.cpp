@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "bench/device_random.hpp"
-#include "bench/device_w4.hpp"
+#include "bench/random_w4.hpp"
 #include "bench/sizing.hpp"
-#include "sluice/w4.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -55,24 +54,16 @@ void OperandArena::fill_inputs(DataType type) {
   filled_ = type;
 }
 
-// Random codes and scales, packed by the library as those of a model would be. Scales of three significant bits make weights that bf16
-// holds as they are, powers of two such that e4m3 does: packed and dense ones then have the same product, however it is computed.
 void OperandArena::fill_w4(const Shape& shape, int sets) {
   const SetBytes bytes(shape);
-  const PackW4Problem packing{.n = shape.n, .k = shape.k, .format = kBenchW4, .type = shape.activations, .type_scales = kCodeScales};
-  const std::int64_t scales = shape.n * w4_groups(shape.k, kBenchW4), activations = shape.m * shape.k;
+  const std::int64_t activations = shape.m * shape.k;
   std::byte *input = inputs_.data(), *dense = dense_.data(), *const code_scales = codes_.data() + bytes.codes;
   for (int set = 0; set < sets; ++set) {
     const std::uint64_t seed = 3 * static_cast<std::uint64_t>(set);
     fill_random(input, shape.activations, {.vectors = 1, .length = activations, .pitch = activations}, Distribution::normal, seed + 1,
                 stream_);
-    fill_random_bytes(codes_.data(), bytes.codes, seed + 2, stream_);
-    const bool in_bytes = is_fp8(shape.activations);
-    fill_random(code_scales, kCodeScales, {.vectors = 1, .length = scales, .pitch = scales},
-                in_bytes ? Distribution::powers_of_two : Distribution::few_bits, seed + 3, stream_, kWeightScale);
-    const Status packed = pack_w4(packing, {.codes = codes_.data(), .scales = code_scales, .packed = input + bytes.a}, stream_);
-    if (!packed) throw DeviceFailure(packed.error().message);
-    dequantise(codes_.data(), code_scales, shape.n, shape.k, kBenchW4.group_size, shape.activations, dense, stream_);
+    make_random_w4(shape.n, shape.k, shape.activations, seed + 2,
+                   {.codes = codes_.data(), .scales = code_scales, .packed = input + bytes.a, .dense = dense}, stream_);
     input += bytes.inputs();
     dense += bytes.dense_b;
   }

@@ -262,6 +262,18 @@ void take_fp8(Fp8Operand&& operand, std::vector<std::byte>& data, std::vector<fl
   scales = std::move(operand.scales);
 }
 
+// A as FP8, and what of the problem follows from how it and its scales lie.
+Result<Fp8Operand> fp8_a(const GemmFiles& files, const Operands& operands, GemmProblem& p) {
+  const bool along_k = p.grouping == Grouping::along_k;  // A is one matrix, and so are its scales
+  Result<Fp8Operand> a = to_fp8(operands.a, OperandName::a, p.type_a, files.scales_a, along_k ? 1 : row_matrices(p));
+  if (!a) return a;
+  p.lda = a->leading;
+  p.scaling_a = a->scaling;
+  p.scale_layout_a = a->scale_layout;
+  p.batch_stride_scale_a = a->batch_stride_scale;
+  return a;
+}
+
 // Of A beside weights of 4 bits: with its columns in their order.
 Status take_16_bit_a(const GemmFiles& files, Operands& operands, GemmInputs& inputs) {
   const DataType type = inputs.problem.type_a;
@@ -275,16 +287,12 @@ Status take_16_bit_a(const GemmFiles& files, Operands& operands, GemmInputs& inp
   inputs.lines.push_back(fmt::format("     A's columns brought into the order of {}", files.w4_order));
   return Nothing{};
 }
+
 Status take_fp8_a(const GemmFiles& files, const Operands& operands, GemmInputs& inputs) {
-  GemmProblem& p = inputs.problem;
   if (!files.w4_order.empty())
     return mismatch("--order is for activations of 16 bits; bring A's columns into that order before they become FP8");
-  Result<Fp8Operand> a = to_fp8(operands.a, OperandName::a, p.type_a, files.scales_a, row_matrices(p));
+  Result<Fp8Operand> a = fp8_a(files, operands, inputs.problem);
   if (!a) return a.error();
-  p.lda = a->leading;
-  p.scaling_a = a->scaling;
-  p.scale_layout_a = a->scale_layout;
-  p.batch_stride_scale_a = a->batch_stride_scale;
   inputs.lines = {line_about("A", files.a, operands.a) + a->how};
   take_fp8(std::move(*a), inputs.a, inputs.scale_a, inputs);
   return Nothing{};
@@ -318,15 +326,15 @@ Status take_16_bit_operands(const GemmFiles& files, Operands& operands, GemmInpu
 
 Status take_fp8_operands(const GemmFiles& files, const Operands& operands, GemmInputs& inputs) {
   GemmProblem& p = inputs.problem;
-  const bool along_k = p.grouping == Grouping::along_k;  // A and B are one matrix each, and so are their scales
-  Result<Fp8Operand> a = to_fp8(operands.a, OperandName::a, p.type_a, files.scales_a, along_k ? 1 : row_matrices(p));
+  Result<Fp8Operand> a = fp8_a(files, operands, p);
   if (!a) return a.error();
+  const bool along_k = p.grouping == Grouping::along_k;  // B is one matrix as well
   Result<Fp8Operand> b = to_fp8(operands.b, OperandName::b, p.type_b, files.scales_b, along_k ? 1 : p.batch);
   if (!b) return b.error();
-  p.lda = a->leading, p.ldb = b->leading;
-  p.scaling_a = a->scaling, p.scaling_b = b->scaling;
-  p.scale_layout_a = a->scale_layout, p.scale_layout_b = b->scale_layout;
-  p.batch_stride_scale_a = a->batch_stride_scale, p.batch_stride_scale_b = b->batch_stride_scale;
+  p.ldb = b->leading;
+  p.scaling_b = b->scaling;
+  p.scale_layout_b = b->scale_layout;
+  p.batch_stride_scale_b = b->batch_stride_scale;
   inputs.lines = {line_about("A", files.a, operands.a) + a->how, line_about("B", files.b, operands.b) + b->how};
   take_fp8(std::move(*a), inputs.a, inputs.scale_a, inputs);
   take_fp8(std::move(*b), inputs.b, inputs.scale_b, inputs);
