@@ -6,6 +6,7 @@
 
 #include "sluice/kernel_config.hpp"
 
+#include "core/host_device.hpp"
 #include "core/w4_layout.hpp"
 
 namespace sluice {
@@ -26,15 +27,26 @@ inline constexpr int kStreamingBarrierOffset = kStreamingBuffers * kStreamingWar
 inline constexpr int kStreamingRowsOffset = kStreamingBarrierOffset + kMostStreamingArrivals * 16;
 constexpr std::int64_t streaming_row_bytes(std::int64_t k_tiles) { return k_tiles * kW4SlabElems * 2 + 16; }
 
+// The CTAs of a cluster share out K, so that each needs a part of A alone, and multiply all strips of the cluster. What they have added up
+// of a strip goes to the one that finishes it, the strip's number modulo their count.
+constexpr int streaming_shares(const KernelConfig& c) { return c.cluster_n; }
+SLUICE_HOST_DEVICE constexpr std::int32_t first_slab_of_share(std::int32_t k_tiles, int shares, int share) {
+  const std::int32_t length = k_tiles / shares, longer = k_tiles - length * shares;
+  return share * length + (share < longer ? share : longer);
+}
+constexpr std::int64_t longest_share(std::int64_t k_tiles, int shares) { return (k_tiles + shares - 1) / shares; }
+// Strips that a CTA finishes, of `tiles_n` in all.
+constexpr std::int64_t strips_finished(std::int64_t tiles_n, std::int64_t ctas) { return (tiles_n + ctas - 1) / ctas; }
+
 // What a launch asks for, and no more: the rest of an SM's memory is its L1, through which all that is on its way to registers comes (with
 // all of it taken, 4096 x 4096 at M = 1 takes 5.7 instead of 4.9 us; one H200, 22 November 2026).
-constexpr int streaming_shared_bytes(std::int64_t m, std::int64_t k_tiles) {
-  return kStreamingRowsOffset + static_cast<int>(m * streaming_row_bytes(k_tiles));
+constexpr std::int64_t streaming_shared_bytes(const KernelConfig& c, std::int64_t m, std::int64_t k_tiles, std::int64_t strips) {
+  const int shares = streaming_shares(c);
+  const std::int64_t received = shares > 1 ? strips * shares * kStreamingPartBytes : 0;
+  return kStreamingRowsOffset + m * streaming_row_bytes(longest_share(k_tiles, shares)) + received;
 }
-
-constexpr bool rows_fit_streaming(const KernelConfig& c, std::int64_t m, std::int64_t k) {
-  const std::int64_t row_bytes = streaming_row_bytes((k + c.tile_k - 1) / c.tile_k);
-  return m <= c.tile_m && m * row_bytes <= kStreamingSharedBytes - kStreamingRowsOffset;
+constexpr bool fits_streaming(const KernelConfig& c, std::int64_t m, std::int64_t k, std::int64_t strips) {
+  return m <= c.tile_m && streaming_shared_bytes(c, m, (k + c.tile_k - 1) / c.tile_k, strips) <= kStreamingSharedBytes;
 }
 
 // The warps that share the K of a strip of 16 columns, as a power of two. A CTA with `strips` of them has teams that take them in turn: the

@@ -24,10 +24,12 @@ void bind_packed(const Plan& plan, const GemmArguments& arguments, MainloopParam
   params.w4.blocks = static_cast<std::int32_t>(w4_blocks(p.n));
   while (kHalfElems << params.w4.group_shift < w4_elems_per_scale(p.w4)) ++params.w4.group_shift;
   if (streams(plan.kernel)) {
-    const std::int32_t strips = (plan.scheduler.tiles_n + plan.grid_ctas - 1) / plan.grid_ctas;
+    const int shares = streaming_shares(plan.kernel);
+    const std::int64_t strips = shares * strips_finished(plan.scheduler.tiles_n, plan.grid_ctas);
+    const std::int64_t slabs = longest_share(plan.scheduler.k_tiles, shares);
     params.w4.log2_team_warps = log2_streaming_team(strips);
-    params.w4.far_ahead = asks_far_ahead(strips, plan.scheduler.k_tiles);
-    params.w4.log2_slabs_of_arrival = log2_slabs_of_arrival(plan.scheduler.k_tiles);
+    params.w4.far_ahead = asks_far_ahead(strips, slabs);
+    params.w4.log2_slabs_of_arrival = log2_slabs_of_arrival(slabs);
   }
   params.w4.zero_offset = p.w4.zero_points ? kW4CodeBytes + groups * kW4ScaleBytes : 0;
 }

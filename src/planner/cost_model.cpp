@@ -118,17 +118,21 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
 }
 
 // Streaming kernels: each warp goes through its slabs one after the other, every part at the rate of 16 warps of an SM in turn; several
-// rows of A are read from more banks than one; and all rows come to each SM before the last slab can be multiplied (one H200, 22 November
-// 2026, `sluice bench --planner` over w4a16 with M = 1 to 8; rows again on 23 November, with four slabs ahead).
-constexpr double kStreamingClkPerPart = 45, kStreamingClkOfRows = 3, kStreamingClkPerStrip = 350, kStreamingRowBytesPerClk = 128;
+// rows of A are read from more banks than one; all rows come to each SM before the last slab can be multiplied, late, since the kernel
+// before has made them; and in a cluster one CTA waits for what the other has added up (one H200, 22 and 23 November 2026,
+// `sluice bench` over w4a16 with M = 1 to 8).
+constexpr double kStreamingClkPerPart = 45, kStreamingClkOfRows = 3, kStreamingClkPerStrip = 350, kStreamingRowBytesPerClk = 64,
+                 kStreamingClkOfMeeting = 200;
 
 double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double ctas) {
-  const auto strips = static_cast<std::int64_t>(std::ceil(s.tiles_n / ctas));
-  const StreamingShare share = share_of_streaming_warp(strips, s.k_tiles);
+  const int shares = streaming_shares(kernel);
+  const auto strips = shares * static_cast<std::int64_t>(std::ceil(s.tiles_n / (ctas * shares)));
+  const StreamingShare share = share_of_streaming_warp(strips, longest_share(s.k_tiles, shares));
   const auto rounds = static_cast<double>(share.rounds), slabs = static_cast<double>(share.slabs);
-  const double row_bytes = static_cast<double>(p.m) * s.k_tiles * kernel.tile_k * size_bytes(p.type_a);
+  const double row_bytes = static_cast<double>(p.m) * s.k_tiles * kernel.tile_k * size_bytes(p.type_a) / shares;
   const double clk_of_part = kStreamingClkPerPart + (p.m > 1 ? kStreamingClkOfRows : 0);
-  return rounds * (slabs * kStreamingWarps * clk_of_part + kStreamingClkPerStrip) + row_bytes / kStreamingRowBytesPerClk;
+  const double meeting = shares > 1 ? kStreamingClkOfMeeting : 0;
+  return rounds * (slabs * kStreamingWarps * clk_of_part + kStreamingClkPerStrip) + row_bytes / kStreamingRowBytesPerClk + meeting;
 }
 
 // Requests of a GPC's SMs for the same lines count as one, if they meet on their way to L2. CTAs that begin together ask for what they
@@ -180,7 +184,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double input_bytes = (m * k * ab + bytes_b) * batch, output_bytes = m * n * batch * d * (1 + reads_c);
   t.hbm_us = factor * (input_bytes + output_bytes) / (device.hbm_gb_per_s * c.hbm_factor * 1e3);
   // Rows outside the matrix come from nowhere.
-  const double fetched = streams(kernel) ? units * m * k * ab + bytes_b
+  const double fetched = streams(kernel) ? units * m * k * ab + bytes_b  // a cluster's CTAs fetch A once between them
                                          : tiles * k_tiles * kernel.tile_k *
                                                (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share * ab +
                                                 std::min<double>(kernel.tile_n * kernel.cluster_n, n) *

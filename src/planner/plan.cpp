@@ -72,12 +72,14 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
   if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)))
     return CandidateVerdict::no_groups;
   if (finds_scales(p) && !can_find_scales(kernel)) return CandidateVerdict::no_row_scales;
+  if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;
   if (streams(kernel)) {
     if (options.determinism == Determinism::batch_invariant)
       return CandidateVerdict::excluded_by_options;  // many rows are added up otherwise
-    if (p.batch != 1 || w4_groups_per_slab(p.w4) != 1 || !rows_fit_streaming(kernel, p.m, p.k)) return CandidateVerdict::few_rows_only;
+    const std::int64_t ctas = static_cast<std::int64_t>(clusters_that_fit(device, kernel)) * cluster_size(kernel);
+    const bool fits = fits_streaming(kernel, p.m, p.k, strips_finished(tile_shape(p, kernel).tiles_n, ctas));
+    if (p.batch != 1 || w4_groups_per_slab(p.w4) != 1 || !fits) return CandidateVerdict::few_rows_only;
   }
-  if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;
   const Shape shape = tile_shape(p, kernel);
   if (static_cast<Wide>(shape.tiles_m) * shape.tiles_n * shape.matrices > kMostTiles) return CandidateVerdict::too_many_tiles;
   if (shared_memory_layout(kernel).total_bytes > device.shared_memory_per_cta_bytes) return CandidateVerdict::shared_memory;
@@ -413,8 +415,10 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   result.predicted = best.predicted;
   result.worker_count = worker_count(best.scheduler, device, best.kernel);
   result.grid_ctas = grid_ctas(result.worker_count, best.kernel);
-  result.shared_memory_bytes =
-      streams(best.kernel) ? streaming_shared_bytes(p.m, best.scheduler.k_tiles) : shared_memory_layout(best.kernel).total_bytes;
+  result.shared_memory_bytes = streams(best.kernel)
+                                   ? static_cast<int>(streaming_shared_bytes(best.kernel, p.m, best.scheduler.k_tiles,
+                                                                             strips_finished(best.scheduler.tiles_n, result.grid_ctas)))
+                                   : shared_memory_layout(best.kernel).total_bytes;
   result.workspace_bytes = workspace_bytes(best.scheduler, best.kernel);
   if (options.keep_candidates) result.candidates = std::move(candidates);
   return result;

@@ -247,7 +247,8 @@ TEST(Plan, ADeviceWithoutClusters) {
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(cluster_size(made->kernel), 1);
   for (const Candidate& c : made->candidates)
-    if (c.kernel.type_a == DataType::bf16 && c.kernel.layout_a == Layout::row_major && c.kernel.layout_b == Layout::column_major) {
+    if (c.kernel.type_a == DataType::bf16 && c.kernel.type_b == DataType::bf16 && c.kernel.layout_a == Layout::row_major &&
+        c.kernel.layout_b == Layout::column_major) {
       EXPECT_EQ(c.verdict == CandidateVerdict::cluster_does_not_fit, cluster_size(c.kernel) > 1) << name(c.kernel);
     }
 }

@@ -14,6 +14,7 @@
 #include "arch/arch.cuh"
 #include "arch/warp_mma.cuh"
 #include "core/kernel_layout.hpp"
+#include "core/streaming_layout.hpp"
 #include "core/w4_layout.hpp"
 #include "kernel/epilogue/finish_elements.cuh"
 #include "kernel/gemm_params.cuh"
@@ -33,9 +34,12 @@ class StreamingKernel {
         team_warps_(static_cast<int>(arch::opaque(1u << w4_.log2_team_warps))),  // else it is worked out again for each part
         in_team_(warp_ & (team_warps_ - 1)),
         team_(warp_ >> w4_.log2_team_warps),
-        first_strip_(arch::cta_in_grid() + team_ * arch::ctas_in_grid()),
-        strip_step_(kStreamingWarps / team_warps_ * arch::ctas_in_grid()),
-        k_tiles_(params.scheduler.k_tiles),
+        share_(kShares > 1 ? arch::cta_in_cluster() : 0),
+        unit_(kShares > 1 ? arch::cluster_in_grid() : arch::cta_in_grid()),
+        units_(kShares > 1 ? arch::clusters_in_grid() : arch::ctas_in_grid()),
+        k_begin_(first_slab_of_share(params.scheduler.k_tiles, kShares, share_)),
+        k_tiles_(first_slab_of_share(params.scheduler.k_tiles, kShares, share_ + 1) - k_begin_),
+        row_bytes_(bytes((params.scheduler.k_tiles + kShares - 1) / kShares * kRowSlabBytes + 16)),
         slab_step_(team_warps_ * w4_.slab_bytes) {
     // Lanes behind the last row take that one's place: columns of the product do not mix.
     const int row = lane_ % 8 < params.epilogue.m ? lane_ % 8 : params.epilogue.m - 1;
@@ -50,21 +54,19 @@ class StreamingKernel {
     if (warp_ == 0) make_barriers();
     clear_behind_k();
     arch::sync_cta();
+    if constexpr (kShares > 1) arch::cluster_arrive_relaxed();  // what make_barriers() wrote, its own fence has made visible
     if (params_.early_successor) arch::allow_successor();
     arch::wait_for_predecessor();
     if (warp_ == 0) fetch_rows();
     if (!constant) ask_for_all(parts);
-    if (first_strip_ >= params_.scheduler.tiles_n) return;
-    begin_strip();
-    if (left_ <= 0 && !next_strip()) return;
-    for (bool more = true; more;) {
-      SLUICE_UNROLL
-      for (Part& part : parts) more = more && take(part);
-    }
+    if constexpr (kShares > 1) arch::cluster_wait();
+    multiply_all(parts);
+    if constexpr (kShares > 1) finish_strips();
   }
 
  private:
   static constexpr DataType kType = config.type_a;
+  static constexpr int kShares = streaming_shares(config);
   static constexpr int kColumns = 16;  // of a strip: rows of mma's first operand
   static constexpr int kStripsOfBlock = kW4BlockColumns / kColumns;
   static constexpr int kStripChunkBytes = kW4ChunkBytes / kStripsOfBlock;
@@ -80,12 +82,26 @@ class StreamingKernel {
     std::uint16_t zeros;
   };
 
+  SLUICE_DEVICE void multiply_all(Part (&parts)[slabs_ahead]) {
+    if (strip(0) >= params_.scheduler.tiles_n) return;
+    begin_strip();
+    if (left_ <= 0 && !next_strip()) return;
+    for (bool more = true; more;) {
+      SLUICE_UNROLL
+      for (Part& part : parts) more = more && take(part);
+    }
+  }
+
+  // This team's strip number i. A cluster's strips are neighbours by as many as it has CTAs; its teams have them in turn.
+  SLUICE_DEVICE int number(int i) const { return team_ + i * (kStreamingWarps >> w4_.log2_team_warps); }  // among the cluster's
+  SLUICE_DEVICE int strip(int i) const { return (unit_ + number(i) / kShares * units_) * kShares + number(i) % kShares; }
+
   // Where the next part to be asked for lies. Every address is one addition away from the one before: instructions are what is short.
   SLUICE_DEVICE void aim() {
-    const int strip = first_strip_ + ahead_ * strip_step_, in_block = strip % kStripsOfBlock;
-    ahead_left_ = strip < params_.scheduler.tiles_n ? k_tiles_ - in_team_ : 0;
+    const int at = strip(ahead_), in_block = at % kStripsOfBlock;
+    ahead_left_ = at < params_.scheduler.tiles_n ? k_tiles_ - in_team_ : 0;
     const std::byte* const slab = static_cast<const std::byte*>(params_.mainloop.p.data) +
-                                  (static_cast<std::int64_t>(strip / kStripsOfBlock) * w4_.slabs + in_team_) * w4_.slab_bytes;
+                                  (static_cast<std::int64_t>(at / kStripsOfBlock) * w4_.slabs + k_begin_ + in_team_) * w4_.slab_bytes;
     const int pair = in_block * (kColumns / 2) + lane_ / 4;
     codes_ = slab + in_block * kStripChunkBytes + lane_ * 16;
     scales_ = slab + kW4CodeBytes + pair * 4;
@@ -116,34 +132,44 @@ class StreamingKernel {
 
   SLUICE_DEVICE int arrivals() const { return (k_tiles_ + (1 << w4_.log2_slabs_of_arrival) - 1) >> w4_.log2_slabs_of_arrival; }
   SLUICE_DEVICE void make_barriers() const {
-    if (lane_ < kMostStreamingArrivals) arch::barrier_init(barriers_ + lane_, 1);
+    if (lane_ <= kMostStreamingArrivals) arch::barrier_init(barriers_ + lane_, 1);
+    if (kShares > 1) arch::sync_warp();
+    if (kShares > 1 && lane_ == 0) {
+      const int tiles = params_.scheduler.tiles_n / kShares;  // of the cluster
+      const int finished = unit_ < tiles ? (tiles - unit_ + units_ - 1) / units_ : 0;
+      arch::barrier_arrive_expect_bytes(sums_barrier(), finished * kShares * kStreamingPartBytes);
+    }
     arch::fence_barrier_init();
   }
 
   // A row's elements behind K, in its last slab: what is multiplied by padding must be a number.
   SLUICE_DEVICE void clear_behind_k() const {
-    const int thread = warp_ * 32 + lane_, packets = (k_tiles_ * kW4SlabElems - params_.mainloop.k) / 8;
+    const int thread = warp_ * 32 + lane_, elems = elems_of_row(), packets = (k_tiles_ * kW4SlabElems - elems) / 8;
     if (k_tiles_ == 0) return;
     for (int i = thread; i < params_.epilogue.m * packets; i += kStreamThreads) {
       const int row = i / packets, packet = i - row * packets;
-      arch::store_shared(row_address(row) + bytes(params_.mainloop.k * 2 + packet * 16), {0, 0, 0, 0});
+      arch::store_shared(row_address(row) + bytes(elems * 2 + packet * 16), {0, 0, 0, 0});
     }
+  }
+  // Of K, that this CTA multiplies.
+  SLUICE_DEVICE int elems_of_row() const {
+    const int padded = k_tiles_ * kW4SlabElems, rest = params_.mainloop.k - k_begin_ * kW4SlabElems;
+    return rest < padded ? rest : padded;
   }
 
   // A lane a row, one part of K after the other, so that the first slabs can be multiplied while the last ones are on their way.
   SLUICE_DEVICE void fetch_rows() const {
-    const int rows = params_.epilogue.m, elems = kW4SlabElems << w4_.log2_slabs_of_arrival;
-    const auto* const row = static_cast<const std::uint16_t*>(params_.mainloop.q.data) + lane_ * params_.mainloop.q.leading_elems;
+    const int rows = params_.epilogue.m, elems = kW4SlabElems << w4_.log2_slabs_of_arrival, all = elems_of_row();
+    const auto* const row =
+        static_cast<const std::uint16_t*>(params_.mainloop.q.data) + lane_ * params_.mainloop.q.leading_elems + k_begin_ * kW4SlabElems;
     for (int i = 0; i < arrivals(); ++i) {
-      const int begin = i * elems, rest = params_.mainloop.k - begin, count = rest < elems ? rest : elems;
+      const int begin = i * elems, rest = all - begin, count = rest < elems ? rest : elems;
       if (lane_ == 0) arch::barrier_arrive_expect_bytes(barriers_ + i, rows * count * 2);
       arch::sync_warp();
       if (lane_ < rows) arch::bulk_load(row_address(lane_) + bytes(begin * 2), row + begin, count * 2, barriers_ + i);
     }
   }
-  SLUICE_DEVICE arch::SharedAddress row_address(int row) const {
-    return shared_ + bytes(kStreamingRowsOffset + row * (k_tiles_ * kRowSlabBytes + 16));
-  }
+  SLUICE_DEVICE arch::SharedAddress row_address(int row) const { return shared_ + bytes(kStreamingRowsOffset) + bytes(row) * row_bytes_; }
 
   SLUICE_DEVICE void begin_strip() {
     left_ = k_tiles_ - in_team_;
@@ -189,7 +215,7 @@ class StreamingKernel {
     do {
       bring_together();
       ++strip_;
-      if (first_strip_ + strip_ * strip_step_ >= params_.scheduler.tiles_n) return false;
+      if (strip(strip_) >= params_.scheduler.tiles_n) return false;
       begin_strip();
     } while (left_ <= 0);
     return true;
@@ -216,11 +242,40 @@ class StreamingKernel {
         for (int e = 0; e < 4; ++e) total[e] += parts[j][e];
       }
     }
-    store(total);
+    if constexpr (kShares > 1)
+      push(total);
+    else
+      store(total, strip(strip_));
   }
 
-  SLUICE_DEVICE void store(const float (&total)[4]) const {
-    const int n = (first_strip_ + strip_ * strip_step_) * kColumns + lane_ / 4, m = lane_ % 4 * 2;
+  // To the CTA that finishes this strip.
+  SLUICE_DEVICE void push(const float (&total)[4]) const {
+    const int among = number(strip_), owner = among % kShares;
+    arch::store_async(arch::in_cta(received(among / kShares, share_), owner), total,
+                      arch::in_cta(arch::shared_address(sums_barrier()), owner));
+  }
+  // The strips that are this CTA's to finish, when all shares of all of them are there.
+  SLUICE_DEVICE void finish_strips() const {
+    arch::barrier_wait(sums_barrier(), 0);
+    SLUICE_NO_UNROLL
+    for (int i = warp_; (unit_ + i * units_) * kShares < params_.scheduler.tiles_n; i += kStreamingWarps) {
+      float total[4] = {0, 0, 0, 0}, part[4];
+      SLUICE_UNROLL
+      for (int share = 0; share < kShares; ++share) {
+        arch::load_shared(received(i, share), part);
+        SLUICE_UNROLL
+        for (int e = 0; e < 4; ++e) total[e] += part[e];
+      }
+      store(total, (unit_ + i * units_) * kShares + share_);
+    }
+  }
+  SLUICE_DEVICE arch::Barrier* sums_barrier() const { return barriers_ + kMostStreamingArrivals; }
+  SLUICE_DEVICE arch::SharedAddress received(int strip, int share) const {
+    return row_address(params_.epilogue.m) + bytes((strip * kShares + share) * kStreamingPartBytes + lane_ * 16);
+  }
+
+  SLUICE_DEVICE void store(const float (&total)[4], int strip) const {
+    const int n = strip * kColumns + lane_ / 4, m = lane_ % 4 * 2;
     SLUICE_NO_UNROLL
     for (int e = 0; e < 4; ++e) {
       const int row = m + e % 2, column = n + e / 2 * 8;
@@ -238,8 +293,9 @@ class StreamingKernel {
   arch::Barrier* barriers_;
   int warp_, lane_;
   int team_warps_, in_team_, team_;
-  int first_strip_, strip_step_;  // of this team
-  int k_tiles_;
+  int share_, unit_, units_;  // a CTA, or a cluster whose CTAs share out K
+  int k_begin_, k_tiles_;     // of this CTA
+  std::uint32_t row_bytes_;
   std::int64_t slab_step_;  // bytes to the next slab of this warp's
   arch::SharedAddress row_ = 0;
   // What is asked for next: of strip `ahead_` of the team's.
