@@ -40,8 +40,8 @@ struct MainloopParams {
 };
 
 // How results leave. copy_engine: rounded in registers, staged in shared memory, stored by the copy engine. elementwise: staged in fp32,
-// then each thread finishes single elements with C, bias and activation, at any alignment.
-enum class StorePath : std::uint8_t { copy_engine, elementwise };
+// then single elements with C, bias and activation, at any alignment. rounded: single elements, of streaming kernels, with none of these.
+enum class StorePath : std::uint8_t { copy_engine, elementwise, rounded };
 
 struct EpilogueParams {
   arch::TensorMap map_d;       // StorePath::copy_engine: boxes of a chunk,

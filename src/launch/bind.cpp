@@ -134,8 +134,8 @@ StorePath store_path(const KernelConfig& kernel, const GemmProblem& p, const Gem
   const bool plain = p.epilogue.beta == 0.0f && p.epilogue.bias == Bias::none && p.epilogue.activation == Activation::none;
   const bool whole_packets = p.n * size_bytes(p.type_d) % kTmaAlignmentBytes == 0;
   const bool addressable = whole_packets && rows_aligned(arguments.d, p.ldd, p.batch_stride_d, kTmaAlignmentBytes, size_bytes(p.type_d));
-  return plain && addressable && can_clip_rows(p) && !is_fp8(p.type_d) && !streams(kernel) ? StorePath::copy_engine
-                                                                                           : StorePath::elementwise;
+  if (streams(kernel)) return plain && p.type_d == p.type_a ? StorePath::rounded : StorePath::elementwise;
+  return plain && addressable && can_clip_rows(p) && !is_fp8(p.type_d) ? StorePath::copy_engine : StorePath::elementwise;
 }
 
 // The map of D for boxes of `width` columns of Q.
@@ -179,7 +179,7 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
   params.aligned_d = rows_aligned(arguments.d, p.ldd, p.batch_stride_d, four, bytes);
   const int of_bias = size_bytes(bias_type(p.type_d));
   params.aligned_bias = rows_aligned(arguments.bias, p.epilogue.bias == Bias::per_group_column ? p.n : 0, 0, 4 * of_bias, of_bias);
-  if (params.path == StorePath::elementwise) return Nothing{};
+  if (params.path != StorePath::copy_engine) return Nothing{};
 
   const StoreChunks chunks = store_chunks(plan.kernel, bytes);
   if (chunks.count > 0)

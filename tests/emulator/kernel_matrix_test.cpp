@@ -297,7 +297,7 @@ INSTANTIATE_TEST_SUITE_P(KernelList, EveryKernel, testing::Range(0, static_cast<
 // Small tiles on a device with many SMs: a grid of dozens of CTAs, of which one, four or many run at once.
 TEST(ManyCtas, OfOneGrid) {
   for (const char* kernel_name :
-       {"bf16_rc_ping_64x64x64_c1x1", "fp16_rc_coop_16x64x128_c1x1_x2_swap", "bf16_rc_coop_64x64x128_c2x1_swap"}) {
+       {"bf16_rc_ping_64x64x64_c1x1", "fp16_rc_coop_32x64x128_c1x1_x2_swap", "bf16_rc_coop_64x64x128_c2x1_swap"}) {
     const auto& list = kernel_list();
     const auto kernel = std::find_if(list.begin(), list.end(), [&](const KernelConfig& k) { return name(k) == kernel_name; });
     ASSERT_NE(kernel, list.end()) << kernel_name << " has left the list: choose another small one";

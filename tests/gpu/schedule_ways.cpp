@@ -43,7 +43,7 @@ std::vector<Way> all_ways(bool small) {
                              Share{hybrid, ticket, 17, 19}};
   std::vector<Way> ways;
   for (const char* kernel_name : {"bf16_rc_coop_128x128x64_c1x1", "bf16_rc_coop_64x64x128_c2x1_swap", "bf16_rc_ping_64x64x64_c1x1",
-                                  "bf16_rc_coop_16x64x128_c1x1_x2_swap", "e4m3_rc_coop_64x64x128_c1x1_swap"}) {
+                                  "bf16_rc_coop_32x64x128_c1x1_x2_swap", "e4m3_rc_coop_64x64x128_c1x1_swap"}) {
     const KernelConfig kernel = kernel_named(kernel_name);
     const bool meets = kernel.schedule == KernelSchedule::cooperative && cluster_size(kernel) == 1;
     for (const Share& share : shares) {

@@ -16,8 +16,8 @@
 #include "core/kernel_layout.hpp"
 #include "core/streaming_layout.hpp"
 #include "core/w4_layout.hpp"
-#include "kernel/epilogue/finish_elements.cuh"
 #include "kernel/gemm_params.cuh"
+#include "kernel/streaming/store_fragment.cuh"
 
 namespace sluice {
 
@@ -275,14 +275,7 @@ class StreamingKernel {
   }
 
   SLUICE_DEVICE void store(const float (&total)[4], int strip) const {
-    const int n = strip * kColumns + lane_ / 4, m = lane_ % 4 * 2;
-    SLUICE_NO_UNROLL
-    for (int e = 0; e < 4; ++e) {
-      const int row = m + e % 2, column = n + e / 2 * 8;
-      if (row >= params_.epilogue.m || column >= params_.epilogue.n) continue;
-      float x[1] = {params_.epilogue.alpha * (e < 2 ? (e == 0 ? total[0] : total[1]) : (e == 2 ? total[2] : total[3]))};
-      finish_elements(params_.epilogue, row, column, 0, x);
-    }
+    store_fragment<kType>(params_.epilogue, total, 0, strip * kColumns, lane_);
   }
 
   static SLUICE_DEVICE constexpr std::uint32_t bytes(int count) { return static_cast<std::uint32_t>(count); }
