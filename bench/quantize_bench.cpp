@@ -38,9 +38,9 @@ std::vector<QuantizeProblem> all_cases() {
                              {4096, 4096, DataType::fp32},
                              {16384, 4096, DataType::fp32}})
     for (const QuantizeInput input : {QuantizeInput::plain, QuantizeInput::silu_times})
-      for (const Scaling scaling : {Scaling::per_vector_128, Scaling::per_block_128})
+      for (const Scaling scaling : {Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128})
         for (const Layout layout : {Layout::row_major, Layout::column_major}) {
-          if (layout == Layout::column_major && scaling == Scaling::per_block_128) continue;  // a scale for each 16384 numbers
+          if (layout == Layout::column_major && scaling != Scaling::per_vector_128) continue;  // few scales
           cases.push_back(*validate(QuantizeProblem{
               .m = shape.m, .k = shape.k, .type_x = shape.type, .input = input, .scaling = scaling, .scale_layout = layout}));
         }

@@ -87,7 +87,7 @@ Result<Inputs> read_inputs(const QuantizeFlags& flags) {
   p.power_of_two_scales = flags.power_of_two_scales;
   if (Status s = choose_into(p.type_q, "--type", flags.type, &parse_data_type, kNarrowTypes); !s) return s.error();
   if (Status s = choose_into(p.type_x, "--from", flags.from, &parse_data_type, kWideTypes); !s) return s.error();
-  if (Status s = choose_into(p.scaling, "--scaling", flags.scaling, &parse_scaling, "1x128, 128x128"); !s) return s.error();
+  if (Status s = choose_into(p.scaling, "--scaling", flags.scaling, &parse_scaling, "vector, 1x128, 128x128"); !s) return s.error();
   if (flags.silu_times || !flags.y.empty()) p.input = QuantizeInput::silu_times;
   const Result<QuantizeProblem> valid = validate(p);
   if (!valid) return valid.error();
@@ -148,6 +148,7 @@ Result<std::int64_t> count_differences(const Inputs& inputs, Outputs& got) {
 }
 
 std::vector<std::int64_t> scale_shape(const QuantizeProblem& p) {
+  if (p.scaling == Scaling::per_vector) return {p.m};
   const auto blocks = [](std::int64_t extent) { return (extent + 127) / 128; };
   return {p.scaling == Scaling::per_block_128 ? blocks(p.m) : p.m, blocks(p.k)};
 }
@@ -225,10 +226,11 @@ void add_quantize_command(CLI::App& app, Session& session) {
   command->add_option("--from", flags->from,
                       fmt::format("Round X and Y to this first: {} (default: the file's type, fp32 for float64)", kWideTypes));
   command->add_option("--type", flags->type, fmt::format("Of Q: {}", kNarrowTypes))->capture_default_str();
-  command->add_option("--scaling", flags->scaling, "A scale for each 1x128 or 128x128 numbers")->capture_default_str();
+  command->add_option("--scaling", flags->scaling, "A scale for each row (vector), or each 1x128 or 128x128 numbers")
+      ->capture_default_str();
   command->add_flag("--power-of-two", flags->power_of_two_scales, "Round scales up to powers of two");
   command->add_option("-o,--output", flags->out, "Where Q goes, as uint8");
-  command->add_option("--scales", flags->scales, "Where the scales go, [m, k/128] or [m/128, k/128] in float32");
+  command->add_option("--scales", flags->scales, "Where the scales go, [m], [m, k/128] or [m/128, k/128] in float32");
   command->add_flag("--check,--verify", flags->check, "Compare with what the reference makes of it");
   add_place_flags(*command, flags->place);
 }

@@ -38,7 +38,7 @@ struct QuantizeProblem {
   DataType type_q = DataType::e4m3;  // or e5m2
   QuantizeInput input = QuantizeInput::plain;
 
-  // per_vector_128 or per_block_128; blocks at the edges have scales of their own.
+  // per_vector, per_vector_128 or per_block_128; blocks at the edges have scales of their own.
   Scaling scaling = Scaling::per_vector_128;
   bool power_of_two_scales = false;  // rounded up to one, as UE8M0 holds them
 
@@ -47,7 +47,8 @@ struct QuantizeProblem {
   std::int64_t ldy = kPacked;
   std::int64_t ldq = kPacked;
 
-  // As GemmProblem::scale_layout_a and ld_scale_a: a row of scales for each row, or 128 rows, of x, a column for each 128 of k.
+  // As GemmProblem::scale_layout_a and ld_scale_a: a row of scales for each row, or 128 rows, of x, a column for each 128 of k. The m
+  // scales of per_vector are neighbours, whatever stands here.
   Layout scale_layout = Layout::row_major;
   std::int64_t ld_scale = kPacked;
 

@@ -235,7 +235,7 @@ typedef struct sluice_quantize_problem {
   int32_t type_x;              /* SLUICE_BF16 (default), SLUICE_FP16 or SLUICE_FP32; y has the same */
   int32_t type_q;              /* SLUICE_E4M3 (default) or SLUICE_E5M2 */
   int32_t input;               /* enum sluice_quantize_input, default SLUICE_PLAIN */
-  int32_t scaling;             /* SLUICE_PER_VECTOR_128 (default) or SLUICE_PER_BLOCK_128 */
+  int32_t scaling;             /* SLUICE_PER_VECTOR, SLUICE_PER_VECTOR_128 (default) or SLUICE_PER_BLOCK_128 */
   int32_t power_of_two_scales; /* not 0: scales are rounded up to powers of two. Default 0 */
   int32_t scale_layout;        /* as scale_layout_a of a sluice_problem, default SLUICE_ROW_MAJOR */
   /* Distances between rows, and between scales that are not adjacent, in elements. Default SLUICE_PACKED. */

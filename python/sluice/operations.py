@@ -234,8 +234,10 @@ def quantize_fields(x: Spec, y: Optional[Spec], scaling: str, dtype: str, power_
 
 def scale_shape(m: int, k: int, scaling: str) -> tuple[int, int]:
     """Of the scales that quantize() makes. Errors: ValueError for a scaling that it does not make."""
+    if scaling == "vector":
+        return m, 1
     if scaling not in ("1x128", "128x128"):
-        raise ValueError(f"scaling = '{scaling}' is neither '1x128' nor '128x128'")
+        raise ValueError(f"scaling = '{scaling}' is neither 'vector' nor '1x128' nor '128x128'")
     return (m if scaling == "1x128" else -(-m // 128)), -(-k // 128)
 
 
@@ -255,7 +257,7 @@ def quantize(
 ) -> tuple[Any, Any]:
     """FP8 numbers and their scales: (q, scale), with q * scale about x, or about silu(x) * y where y is given.
 
-    x, y: (M, K), bf16, fp16 or fp32 with contiguous rows. scaling "1x128": scale is (M, ceil(K/128)); "128x128": (ceil(M/128), ceil(K/128)).
+    x, y: (M, K), bf16, fp16 or fp32 with contiguous rows. scaling "vector": scale is (M, 1); "1x128": (M, ceil(K/128)); "128x128": (ceil(M/128), ceil(K/128)).
     dtype: e4m3 or e5m2. column_major_scales: scales of one 128 of K are adjacent."""
     views = _views(stream, {"x": x, "y": y})
     at_x, at_y = views["x"], views["y"]

@@ -37,17 +37,18 @@ constexpr int strips_per_thread(const QuantizeConfig& c) {
   return c.input == QuantizeInput::silu_times ? kVectorsInFlight / 2 : kVectorsInFlight;
 }
 
-// Who shares a scale shares a CTA: a block takes 256 to 1024 threads. Strips need not, and small CTAs come and go more smoothly.
+// Who shares a scale shares a CTA: a block takes 256 to 1024 threads. Strips need not, and small CTAs come and go more smoothly. The
+// threads of a row go along it together, a vector each, as often as it takes.
 constexpr int threads_per_cta(const QuantizeConfig& c) {
-  constexpr int kThreadsForStrips = 256;
-  return c.scaling == Scaling::per_block_128 ? kScaleBlockElems / strips_per_thread(c) * lanes_per_strip(c) : kThreadsForStrips;
+  constexpr int kThreadsForOthers = 256;
+  return c.scaling == Scaling::per_block_128 ? kScaleBlockElems / strips_per_thread(c) * lanes_per_strip(c) : kThreadsForOthers;
 }
 // Groups of lanes with strips of their own.
 constexpr int teams_per_cta(const QuantizeConfig& c) { return threads_per_cta(c) / lanes_per_strip(c); }
 
 // One number for each warp.
 constexpr int shared_memory_bytes(const QuantizeConfig& c) {
-  return c.scaling == Scaling::per_block_128 ? threads_per_cta(c) / 32 * static_cast<int>(sizeof(float)) : 0;
+  return c.scaling == Scaling::per_vector_128 ? 0 : threads_per_cta(c) / 32 * static_cast<int>(sizeof(float));
 }
 
 static_assert(threads_per_cta({.type_x = DataType::bf16, .scaling = Scaling::per_block_128}) == 256);

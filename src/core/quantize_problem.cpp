@@ -27,10 +27,10 @@ Status check_kind(const QuantizeProblem& p) {
   // Enumerators come through the C ABI as plain numbers.
   if (p.input > QuantizeInput::silu_times || p.scaling > Scaling::per_block_128 || p.scale_layout > Layout::column_major)
     return invalid("input, scaling or scale_layout is none of the enumeration's values; see quantize.hpp, scaling.hpp and types.hpp");
-  if (!scales_along_k(p.scaling))
+  if (p.scaling != Scaling::per_vector && !scales_along_k(p.scaling))
     return Error{ErrorCode::unsupported,
                  std::string("scaling = ") + to_string(p.scaling) +
-                     "; scales are found for per_vector_128 (1x128) and per_block_128 (128x128): choose one of them"};
+                     "; scales are found for per_vector (vector), per_vector_128 (1x128) and per_block_128 (128x128): choose one of them"};
   return Nothing{};
 }
 
@@ -55,6 +55,10 @@ Status resolve_leading(const char* name, const QuantizeProblem& p, std::int64_t&
 
 // The same rules as for the scales of an operand.
 Status resolve_scales(QuantizeProblem& p) {
+  if (p.scaling == Scaling::per_vector) {
+    p.ld_scale = 0;
+    return Nothing{};
+  }
   const std::int64_t rows = p.scaling == Scaling::per_block_128 ? blocks(p.m) : p.m, columns = blocks(p.k);
   const std::int64_t adjacent = p.scale_layout == Layout::row_major ? columns : rows;
   const std::int64_t others = p.scale_layout == Layout::row_major ? rows : columns;
@@ -102,8 +106,9 @@ double bytes_moved(const QuantizeProblem& p) {
   const double elements = static_cast<double>(p.m) * static_cast<double>(p.k);
   const double inputs = p.input == QuantizeInput::silu_times ? 2 : 1;
   const std::int64_t scale_rows = p.scaling == Scaling::per_block_128 ? blocks(p.m) : p.m;
+  const std::int64_t scale_columns = p.scaling == Scaling::per_vector ? 1 : blocks(p.k);
   return elements * (inputs * size_bytes(p.type_x) + size_bytes(p.type_q)) +
-         static_cast<double>(scale_rows * blocks(p.k)) * static_cast<double>(sizeof(float));
+         static_cast<double>(scale_rows * scale_columns) * static_cast<double>(sizeof(float));
 }
 
 std::string describe(const QuantizeProblem& p) {

@@ -41,7 +41,8 @@ BoundQuantize bind(const QuantizeProblem& problem, const QuantizeArguments& argu
   const QuantizeProblem p = is_one_row(problem) ? as_one_row(problem) : problem;
   const QuantizeConfig config = quantize_config(p);
   const std::int64_t strips_in_row = up(p.k, kStripElems);
-  const std::int64_t ctas = p.scaling == Scaling::per_block_128
+  const std::int64_t ctas = p.scaling == Scaling::per_vector ? p.m
+                            : p.scaling == Scaling::per_block_128
                                 ? up(p.m, kScaleBlockElems) * strips_in_row
                                 : up(p.m * up(strips_in_row, strips_per_thread(config)), teams_per_cta(config));
   return {.params = {.x = arguments.x,

@@ -65,12 +65,13 @@ Status quantize_on_cpu(const QuantizeProblem& problem, const QuantizeArguments& 
   if (Status s = check_arguments(p, arguments); !s) return s;
   if (is_empty(p)) return Nothing{};
   const std::int64_t block_rows = p.scaling == Scaling::per_block_128 ? kScaleBlockElems : 1;
+  const std::int64_t block_columns = p.scaling == Scaling::per_vector ? p.k : kScaleBlockElems;
   const std::int64_t bands = (p.m + block_rows - 1) / block_rows;
   parallel(bands, thread_count(threads, bands), [&](const auto& next, int) {
     for (std::int64_t band = next(); band >= 0; band = next())
-      for (std::int64_t column = 0; column < p.k; column += kScaleBlockElems)
+      for (std::int64_t column = 0; column < p.k; column += block_columns)
         quantize_block(p, arguments, band * block_rows, std::min((band + 1) * block_rows, p.m), column,
-                       std::min<std::int64_t>(column + kScaleBlockElems, p.k));
+                       std::min<std::int64_t>(column + block_columns, p.k));
   });
   return Nothing{};
 }

@@ -56,7 +56,7 @@ class QuantizeTest(SluiceTest):
     def test_every_backend_gives_the_same(self):
         if not self.built_with("emulator"):
             self.skipTest("no emulator in this build")
-        for flags in ((), ("--scaling", "128x128", "--power-of-two")):
+        for flags in ((), ("--scaling", "vector"), ("--scaling", "128x128", "--power-of-two")):
             self.assertEqual(self.quantized(*flags, "--backend", "reference"), self.quantized(*flags, "--backend", "emulator", "--seed", "5"))
 
     def test_powers_of_two(self):
@@ -99,6 +99,19 @@ class QuantizeTest(SluiceTest):
                 # Half a step is 2^-4 of a number in e4m3, 2^-3 in e5m2.
                 self.assertLessEqual(abs(d[i * 48 + j] - sum(products)), 0.2 * sum(map(abs, products)) + 1e-3)
 
+    def test_rows_with_a_scale_each(self):
+        q_file, s_file = self.quantized("--backend", "reference", "--scaling", "vector")
+        self.assertEqual(s_file[:2], ("<f4", (M,)))
+        for row, scale in enumerate(struct.unpack(f"<{M}f", s_file[2])):
+            values = self.x.values[row * K : (row + 1) * K]
+            self.assertEqual(scale, fp32(max(map(abs, values)) / 448))
+            for column in range(0, K, 7):
+                self.assertEqual(q_file[2][row * K + column], fp8_bits(fp32(values[column] * fp32(1 / scale)), "e4m3"), (row, column))
+        self.write_matrix("w.npy", Matrix.random(48, K, "bf16", 4))
+        self.succeed("quantize", "w.npy", "-o", "qw.npy", "--scales", "sw.npy", "--scaling", "vector")
+        run = ("gemm", "q.npy", "qw.npy", "--b-is-nk", "--type", "e4m3", "--scale-a", "s.npy", "--scale-b", "sw.npy", "--backend", "reference")
+        self.assertIn("scales vector and vector", self.succeed(*run, "--check"))
+
     def test_random_numbers(self):
         answer = self.succeed_json("quantize", "--m", 40, "--k", 300, "--silu-times-random", "--check")
         self.assertEqual(answer["shape"], [40, 300])
@@ -116,7 +129,7 @@ class QuantizeTest(SluiceTest):
         self.refuse("quantize", "--check", says="--m and --k for random numbers")
         self.refuse("quantize", "x.npy", "--m", 3, "--check", says="leave them out")
         self.refuse("quantize", "x.npy", "--check", "--type", "bf16", says="type_q = bf16")
-        self.refuse("quantize", "x.npy", "--check", "--scaling", "vector", says="scaling = vector")
+        self.refuse("quantize", "x.npy", "--check", "--scaling", "tensor", says="scaling = tensor")
         self.refuse("quantize", "x.npy", "--check", "--scaling", "2x2", says="1x128, 128x128")
         self.refuse("quantize", "missing.npy", "--check", says="there is no such file")
         self.refuse("quantize", "x.npy", "--check", "--backend", "tpu", says="choose from")

@@ -103,9 +103,9 @@ std::vector<QuantizeCase> quantize_cases(bool few) {
     int pad_x, pad_q, offset;
   };
   // Vectors and elements; strips that end early, rows that end a CTA's work early; rows that are seen as one and that are not.
-  const std::vector<Shape> small = {{1, 1, 0, 0, 0},     {1, 8, 0, 0, 0},       {3, 136, 0, 0, 0}, {2, 1032, 8, 16, 0},
-                                    {130, 256, 0, 0, 0}, {7, 261, 0, 0, 0},     {5, 384, 1, 0, 0}, {33, 128, 0, 3, 0},
-                                    {4, 200, 8, 8, 1},   {129, 120, 16, 16, 8}, {1, 2176, 0, 0, 0}};
+  const std::vector<Shape> small = {{1, 1, 0, 0, 0},     {1, 8, 0, 0, 0},       {3, 136, 0, 0, 0},  {2, 1032, 8, 16, 0},
+                                    {130, 256, 0, 0, 0}, {7, 261, 0, 0, 0},     {5, 384, 1, 0, 0},  {33, 128, 0, 3, 0},
+                                    {4, 200, 8, 8, 1},   {129, 120, 16, 16, 8}, {1, 2176, 0, 0, 0}, {2, 16600, 8, 0, 0}};
   const std::vector<Shape> large = {{257, 1000, 0, 0, 0}, {1000, 136, 0, 8, 0}, {300, 2304, 0, 0, 0}, {128, 4096, 0, 0, 0},
                                     {515, 513, 3, 5, 1},  {64, 7168, 0, 0, 0},  {2, 65536, 0, 0, 0},  {20000, 8, 0, 0, 0}};
   std::vector<Shape> shapes = small;
@@ -114,7 +114,7 @@ std::vector<QuantizeCase> quantize_cases(bool few) {
   int turn = 0;
   for (const DataType type_x : {DataType::bf16, DataType::fp16, DataType::fp32})
     for (const DataType type_q : {DataType::e4m3, DataType::e5m2})
-      for (const Scaling scaling : {Scaling::per_vector_128, Scaling::per_block_128})
+      for (const Scaling scaling : {Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128})
         for (const QuantizeInput input : {QuantizeInput::plain, QuantizeInput::silu_times})
           for (const Shape& shape : shapes) {
             ++turn;

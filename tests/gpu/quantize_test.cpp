@@ -86,7 +86,7 @@ TEST(Quantize, IsWhatTheCpuMakesOfEveryCase) {
 // A graph of two launches, the second of which reads what the first one writes: however early it starts, it may not read old numbers.
 TEST(Quantize, GivesTheSameWhenReplayed) {
   const bench::DeviceStream stream;
-  for (const Scaling scaling : {Scaling::per_vector_128, Scaling::per_block_128}) {
+  for (const Scaling scaling : {Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128}) {
     const QuantizeCase each{.problem = *validate(QuantizeProblem{.m = 1111, .k = 2000, .scaling = scaling})};
     const QuantizeCase again{.problem = *validate(QuantizeProblem{.m = 1111, .k = 1000, .type_q = DataType::e5m2, .scaling = scaling})};
     QuantizeOperands first = make_operands(each, 1), second = make_operands(again, 2);

@@ -31,13 +31,13 @@ struct RandomMatrix {
 RandomMatrix random_matrix() {
   QuantizeProblem p{.m = *rc::gen::inRange<std::int64_t>(1, 200), .k = *rc::gen::inRange<std::int64_t>(1, 400), .type_x = DataType::fp32};
   p.type_q = *rc::gen::element(DataType::e4m3, DataType::e5m2);
-  p.scaling = *rc::gen::element(Scaling::per_vector_128, Scaling::per_block_128);
+  p.scaling = *rc::gen::element(Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128);
   p.scale_layout = *rc::gen::element(Layout::row_major, Layout::column_major);
   p.power_of_two_scales = *rc::gen::arbitrary<bool>();
   p.ldx = p.k + *rc::gen::inRange(0, 5);
   p.ldq = p.k + *rc::gen::inRange(0, 5);
   p = validate(p).value();
-  if (*rc::gen::arbitrary<bool>()) p.ld_scale += 3;
+  if (p.scaling != Scaling::per_vector && *rc::gen::arbitrary<bool>()) p.ld_scale += 3;
   std::mt19937 random(*rc::gen::arbitrary<std::uint32_t>());
   std::normal_distribution<float> normal;
   std::uniform_int_distribution<int> exponent(-20, 20);
@@ -49,6 +49,7 @@ RandomMatrix random_matrix() {
 
 // Where the scale of an element lies, said once more.
 std::size_t scale_index(const QuantizeProblem& p, std::int64_t row, std::int64_t column) {
+  if (p.scaling == Scaling::per_vector) return static_cast<std::size_t>(row);
   const std::int64_t r = p.scaling == Scaling::per_block_128 ? row / 128 : row, c = column / 128;
   return static_cast<std::size_t>(p.scale_layout == Layout::row_major ? r * p.ld_scale + c : c * p.ld_scale + r);
 }

@@ -171,7 +171,7 @@ def test_groups_along_k_in_fp8(column_major, backend):
         sluice.grouped_gemm(a, b.T, offsets, scale_a=scale_a[None], grouping="along-k", backend=backend)
 
 
-@pytest.mark.parametrize("scaling", ["1x128", "128x128"])
+@pytest.mark.parametrize("scaling", ["vector", "1x128", "128x128"])
 @pytest.mark.parametrize("column_major", [False, True])
 def test_quantize(scaling, column_major, backend):
     x = random(130, 272, dtype=numpy.float32)
@@ -191,7 +191,7 @@ def test_quantize_of_a_gate():
     assert (abs(exact(q) * spread(scale, x.shape) - value) <= abs(value) * 2.0**-2.9 + spread(scale, x.shape) * 2.0**-16).all()
     with pytest.raises(ValueError, match="y is bf16 of shape"):
         sluice.quantize(x, y=y[:, :100])
-    with pytest.raises(ValueError, match="is neither '1x128' nor '128x128'"):
+    with pytest.raises(ValueError, match="is neither 'vector' nor '1x128' nor '128x128'"):
         sluice.quantize(x, scaling="tensor")
 
 

@@ -281,7 +281,7 @@ std::vector<Error> library_errors() {
       quantize_error([](QuantizeProblem& p) { p.ldq = std::int64_t{1} << 31; }),
       quantize_error([](QuantizeProblem& p) { p.type_x = DataType::e5m2; }),
       quantize_error([](QuantizeProblem& p) { p.type_q = DataType::fp16; }),
-      quantize_error([](QuantizeProblem& p) { p.scaling = Scaling::per_vector; }),
+      quantize_error([](QuantizeProblem& p) { p.scaling = Scaling::per_tensor; }),
       quantize_error([](QuantizeProblem& p) { p.scale_layout = Layout::column_major, p.ld_scale = 4000; }),
       quantize_error([](QuantizeProblem& p) { p.ld_scale = 1 << 20; }),
       quantize_arguments_error([](QuantizeArguments& a) { a.y = nullptr; }),

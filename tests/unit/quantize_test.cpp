@@ -56,7 +56,7 @@ TEST(QuantizeProblem, PackedStridesAreFilledIn) {
 
 // Scales lie as those of an operand of a product do.
 TEST(QuantizeProblem, ScalesAreThoseOfAnOperand) {
-  for (const Scaling scaling : {Scaling::per_vector_128, Scaling::per_block_128})
+  for (const Scaling scaling : {Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128})
     for (const Layout layout : {Layout::row_major, Layout::column_major}) {
       const QuantizeProblem p = *validate(QuantizeProblem{.m = 300, .k = 1040, .scaling = scaling, .scale_layout = layout});
       const GemmProblem product = *validate(GemmProblem{.m = 300,
@@ -188,6 +188,24 @@ TEST(Quantize, EveryBlockHasItsScale) {
         for (std::int64_t column = 0; column < ldq; ++column)
           ASSERT_EQ(each->q[static_cast<std::size_t>(row * ldq + column)], column < k ? 0x7e : 0xee) << row << ", " << column;
   }
+}
+
+TEST(Quantize, EveryRowHasItsScale) {
+  const std::int64_t m = 3, k = 300, ldq = 304;
+  std::vector<float> x(static_cast<std::size_t>(m * k), 1.0f);
+  for (const std::int64_t column : {0, 140, 299})
+    x[static_cast<std::size_t>(column / 140 * k + column)] = -448.0f * static_cast<float>(1 << (column / 140));
+  const Quantised rows = quantised({.m = m, .k = k, .scaling = Scaling::per_vector, .ldq = ldq}, x);
+  EXPECT_EQ(rows.scale, (std::vector<float>{1, 2, 4}));
+  for (std::int64_t row = 0; row < m; ++row)
+    for (std::int64_t column = 0; column < ldq; ++column) {
+      const std::uint8_t wanted = column >= k ? 0xee
+                                  : column == std::min<std::int64_t>(row * 140, 280) + (row == 2 ? 19 : 0)
+                                      ? 0xfe
+                                      : to_e4m3_bits(1.0f / static_cast<float>(1 << row));
+      ASSERT_EQ(rows.q[static_cast<std::size_t>(row * ldq + column)], wanted) << row << ", " << column;
+    }
+  EXPECT_EQ(bytes_moved(*validate(QuantizeProblem{.m = 2, .k = 256, .scaling = Scaling::per_vector})), 2 * 256 * 3 + 2 * 4);
 }
 
 TEST(Quantize, Descriptions) {

@@ -159,7 +159,7 @@ def quantize(
 ) -> tuple[Tensor, Tensor]:
     """(q, scale) with q * scale about x, or about silu(x) * y where y is given.
 
-    x, y: (M, K), bf16, fp16 or fp32 with contiguous rows. scaling "1x128": scale is fp32 (M, ceil(K/128)); "128x128": (ceil(M/128), ceil(K/128)).
+    x, y: (M, K), bf16, fp16 or fp32 with contiguous rows. scaling "vector": scale is fp32 (M, 1); "1x128": (M, ceil(K/128)); "128x128": (ceil(M/128), ceil(K/128)).
     column_major_scales: the same shape, but scales of one 128 of K are adjacent. No gradients."""
     return _call("quantize", x, y, scaling=scaling, dtype=dtype, power_of_two_scales=power_of_two_scales,
                                      column_major_scales=column_major_scales)  # fmt: skip

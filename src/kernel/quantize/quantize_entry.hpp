@@ -19,12 +19,13 @@ using EmulatedQuantizeKernel = void (*)(const QuantizeParams& params);
 template <QuantizeConfig config>
 EmulatedQuantizeKernel emulated_quantize_kernel();
 
-inline constexpr std::size_t kQuantizeKernels = std::size_t{3} * 2 * 2 * 2;
+inline constexpr std::size_t kQuantizeKernels = std::size_t{3} * 2 * 3 * 2;
 constexpr QuantizeConfig listed_quantize_kernel(std::size_t index) {
   constexpr DataType kTypesX[] = {DataType::bf16, DataType::fp16, DataType::fp32};
-  return {.type_x = kTypesX[index / 8],
-          .type_q = index / 4 % 2 == 0 ? DataType::e4m3 : DataType::e5m2,
-          .scaling = index / 2 % 2 == 0 ? Scaling::per_vector_128 : Scaling::per_block_128,
+  constexpr Scaling kScalings[] = {Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128};
+  return {.type_x = kTypesX[index / 12],
+          .type_q = index / 6 % 2 == 0 ? DataType::e4m3 : DataType::e5m2,
+          .scaling = kScalings[index / 2 % 3],
           .input = index % 2 == 0 ? QuantizeInput::plain : QuantizeInput::silu_times};
 }
 

@@ -30,6 +30,8 @@
 #endif
 
 #define SLUICE_QUANTIZE_TO(x, q)                           \
+  SLUICE_QUANTIZE_ENTRY(x, q, per_vector, plain)           \
+  SLUICE_QUANTIZE_ENTRY(x, q, per_vector, silu_times)      \
   SLUICE_QUANTIZE_ENTRY(x, q, per_vector_128, plain)       \
   SLUICE_QUANTIZE_ENTRY(x, q, per_vector_128, silu_times)  \
   SLUICE_QUANTIZE_ENTRY(x, q, per_block_128, plain)        \

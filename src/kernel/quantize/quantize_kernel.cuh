@@ -1,6 +1,7 @@
 // The quantize kernel: FP8 numbers and their scales from wider ones. Each thread fetches all of its part before it looks at any of it, the
-// largest magnitude under each scale is found among the lanes of a strip, or among all threads of a block, and what the threads hold is
-// written, scaled: x is read once. core/quantize_config.hpp says how strips and threads go together.
+// largest magnitude under each scale is found among the lanes of a strip, or among all threads of a block or a row, and what the threads
+// hold is written, scaled: x is read once, but for rows longer than what they hold, whose further parts are read twice.
+// core/quantize_config.hpp says how strips and threads go together.
 #pragma once
 
 #include <cmath>
@@ -29,13 +30,14 @@ class QuantizeKernel {
   }
 
  private:
-  static constexpr bool kScaledByBlock = config.scaling == Scaling::per_block_128;
+  static constexpr bool kScaledByBlock = config.scaling == Scaling::per_block_128, kScaledByRow = config.scaling == Scaling::per_vector;
   static constexpr bool kMultiplies = config.input == QuantizeInput::silu_times;
   static constexpr int kLanes = lanes_per_strip(config);
   static constexpr int kStrips = strips_per_thread(config);
   static constexpr int kWarps = threads_per_cta(config) / 32;
   static constexpr int kVector = vector_elems(config.type_x);
   static constexpr int kWords = kVectorBytes / 4;
+  static constexpr int kBeside = kScaledByRow ? threads_per_cta(config) * kVector : kStripElems;  // columns to a thread's next vector
   using Vector = std::uint32_t[kWords];
   using Held = std::conditional_t<kMultiplies, float[kVector], Vector>;  // products, or words as they came
 
@@ -46,6 +48,7 @@ class QuantizeKernel {
   };
   static SLUICE_DEVICE Place first_place(int strips_in_row) {
     const int team = arch::warp_in_cta() * (32 / kLanes) + arch::lane() / kLanes, cta = arch::cta_in_grid();
+    if constexpr (kScaledByRow) return {cta, (arch::warp_in_cta() * 32 + arch::lane()) * kVector};
     Place place;
     if constexpr (kScaledByBlock) {
       const int block_row = cta / strips_in_row;
@@ -62,16 +65,17 @@ class QuantizeKernel {
   // Whether the first element of this thread in that strip is there.
   SLUICE_DEVICE bool inside(int strip) const {
     return kScaledByBlock ? place_.row + strip < params_.m && place_.column < params_.k
-                          : place_.row < params_.m && place_.column + strip * kStripElems < params_.k;
+                          : place_.row < params_.m && place_.column + strip * kBeside < params_.k;
   }
   // Where it is in a matrix.
   SLUICE_DEVICE std::uint64_t element(int strip, std::uint32_t leading) const {
     const std::uint64_t first = static_cast<std::uint64_t>(static_cast<std::uint32_t>(place_.row)) * leading;
-    return first + static_cast<std::uint32_t>(place_.column) + strip * std::uint64_t{kScaledByBlock ? leading : kStripElems};
+    return first + static_cast<std::uint32_t>(place_.column) + strip * std::uint64_t{kScaledByBlock ? leading : kBeside};
   }
 
   template <bool by_vectors>
   SLUICE_DEVICE void fetch_and_write() {
+    if constexpr (kScaledByRow) return write_row<by_vectors>();
     fetch<by_vectors>();
     if constexpr (kScaledByBlock)
       write_block<by_vectors>();
@@ -120,7 +124,7 @@ class QuantizeKernel {
   }
   // Whether element i of the vector is there.
   SLUICE_DEVICE bool holds(int strip, int i) const {
-    return inside(strip) && place_.column + (kScaledByBlock ? 0 : strip * kStripElems) + i < params_.k;
+    return inside(strip) && place_.column + (kScaledByBlock ? 0 : strip * kBeside) + i < params_.k;
   }
 
   // Element i of a vector, in fp32.
@@ -192,6 +196,29 @@ class QuantizeKernel {
     stay_narrow();
     SLUICE_UNROLL
     for (int s = 0; s < kStrips; ++s) write<by_vectors>(s, inverse);
+  }
+
+  // The part of a row that comes last is looked at first, so that the first one is held when the scale is known.
+  template <bool by_vectors>
+  SLUICE_DEVICE void write_row() {
+    constexpr int kPart = kStrips * kBeside;
+    const int first = place_.column;
+    float largest = 0;
+    for (int begin = (params_.k - 1) / kPart * kPart; begin >= 0; begin -= kPart) {
+      place_.column = first + begin;
+      fetch<by_vectors>();
+      SLUICE_UNROLL
+      for (int s = 0; s < kStrips; ++s) largest = arch::maximum(largest, largest_in_lane(s));
+    }
+    const float scale = scale_of(largest_in_cta(largest)), inverse = 1.0f / scale;
+    if (first == 0) store_scale(0, scale);
+    stay_narrow();
+    for (int begin = 0; begin < params_.k; begin += kPart) {
+      place_.column = first + begin;
+      if (begin > 0) fetch<by_vectors>();
+      SLUICE_UNROLL
+      for (int s = 0; s < kStrips; ++s) write<by_vectors>(s, inverse);
+    }
   }
 
   // Of all threads' values, to all of them.
