@@ -34,23 +34,6 @@ struct Vectors {
   bool k_contiguous() const { return (matrices.layout == Layout::row_major) == are_rows; }
 };
 
-// The shape of a file of scales.
-std::vector<std::int64_t> scale_shape(Scaling scaling, const Vectors& vectors) {
-  switch (scaling) {
-    case Scaling::none:
-      break;
-    case Scaling::per_tensor:
-      return {1};
-    case Scaling::per_vector:
-      return {vectors.count};
-    case Scaling::per_vector_128:
-      return {vectors.count, blocks(vectors.depth)};
-    case Scaling::per_block_128:
-      return {blocks(vectors.count), blocks(vectors.depth)};
-  }
-  return {};
-}
-
 struct ScaleFile {
   NpyArray array;
   std::vector<std::int64_t> shape;  // of the array, a single number as one element
@@ -68,7 +51,7 @@ Result<ScaleFile> match_scales(NpyArray array, const WantedScales& wanted, std::
   for (const bool batched : {false, true})
     for (const Scaling scaling : {Scaling::per_tensor, Scaling::per_vector, Scaling::per_vector_128, Scaling::per_block_128}) {
       if (asked && scaling != *asked) continue;
-      std::vector<std::int64_t> shape = scale_shape(scaling, vectors);
+      std::vector<std::int64_t> shape = scale_shape(scaling, vectors.count, vectors.depth);
       if (!batched) wants += fmt::format("{}{} for {}", wants.empty() ? "" : ", ", shape_text(shape), sluice::to_string(scaling));
       if (batched) shape.insert(shape.begin(), batch);
       if (shape != file.shape || (batched && batch <= 1)) continue;
@@ -106,7 +89,7 @@ Status read_scales(const WantedScales& wanted, std::optional<Scaling> asked, Ope
 // Which of its scales, in row-major order, an element has.
 std::size_t scale_index(Scaling scaling, const Vectors& vectors, std::int64_t batch, std::int64_t v, std::int64_t k) {
   std::int64_t each = 1;
-  for (const std::int64_t extent : scale_shape(scaling, vectors)) each *= extent;
+  for (const std::int64_t extent : scale_shape(scaling, vectors.count, vectors.depth)) each *= extent;
   std::int64_t within = 0;
   if (scaling == Scaling::per_vector) within = v;
   if (scaling == Scaling::per_vector_128) within = v * blocks(vectors.depth) + k / kScaleBlock;
@@ -130,7 +113,7 @@ void for_each_element(const Vectors& vectors, Visit&& visit) {
 // The largest element that shares a scale becomes the largest number of the type.
 std::vector<float> find_scales(const Vectors& vectors, Scaling scaling, DataType type) {
   std::size_t count = static_cast<std::size_t>(vectors.matrices.batch);
-  for (const std::int64_t extent : scale_shape(scaling, vectors)) count *= static_cast<std::size_t>(extent);
+  for (const std::int64_t extent : scale_shape(scaling, vectors.count, vectors.depth)) count *= static_cast<std::size_t>(extent);
   std::vector<double> largest(count, 0.0);
   for_each_element(vectors, [&](std::int64_t batch, std::int64_t v, std::int64_t k) {
     const double magnitude = std::abs(element(vectors, batch, v, k));
@@ -177,6 +160,22 @@ std::string how_copied(const Vectors& vectors, DataType type, bool found_scales,
 }
 
 }  // namespace
+
+std::vector<std::int64_t> scale_shape(Scaling scaling, std::int64_t vectors, std::int64_t k) {
+  switch (scaling) {
+    case Scaling::none:
+      break;
+    case Scaling::per_tensor:
+      return {1};
+    case Scaling::per_vector:
+      return {vectors};
+    case Scaling::per_vector_128:
+      return {vectors, blocks(k)};
+    case Scaling::per_block_128:
+      return {blocks(vectors), blocks(k)};
+  }
+  return {};
+}
 
 Result<Fp8Operand> to_fp8(const Matrices& matrices, OperandName name, DataType type, const WantedScales& wanted, std::int64_t batch) {
   const bool are_rows = name == OperandName::a;

@@ -9,6 +9,7 @@
 #include "operands.hpp"
 #include "sluice/error.hpp"
 #include "sluice/problem.hpp"
+#include "sluice/scaling.hpp"
 
 namespace sluice::cli {
 
@@ -30,6 +31,9 @@ struct Fp8Operand {
   std::vector<std::string> lines;     // of the scales' file
   std::vector<std::string> warnings;  // what the user may not have meant
 };
+
+// The shape of a file of scales: of `vectors` rows of A or columns of B, k elements each.
+std::vector<std::int64_t> scale_shape(Scaling scaling, std::int64_t vectors, std::int64_t k);
 
 // Wide elements are rounded to `type`. With a scaling but no file of scales each is first divided by its scale, which makes the largest
 // of those that share it the largest number of `type`. `batch` is that of the product.

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "choices.hpp"
+#include "fp8_operands.hpp"
 #include "gemm_place.hpp"
 #include "gpu.hpp"
 #include "npy.hpp"
@@ -147,17 +148,11 @@ Result<std::int64_t> count_differences(const Inputs& inputs, Outputs& got) {
   return different;
 }
 
-std::vector<std::int64_t> scale_shape(const QuantizeProblem& p) {
-  if (p.scaling == Scaling::per_vector) return {p.m};
-  const auto blocks = [](std::int64_t extent) { return (extent + 127) / 128; };
-  return {p.scaling == Scaling::per_block_128 ? blocks(p.m) : p.m, blocks(p.k)};
-}
-
 Status write_outputs(const QuantizeFlags& flags, const QuantizeProblem& p, const Outputs& outputs) {
   if (!flags.out.empty())
     if (Status s = write_npy(flags.out, p.type_q, {p.m, p.k}, outputs.q); !s) return s;
   if (flags.scales.empty()) return Nothing{};
-  return write_npy(flags.scales, DataType::fp32, scale_shape(p), outputs.scales);
+  return write_npy(flags.scales, DataType::fp32, scale_shape(p.scaling, p.m, p.k), outputs.scales);
 }
 
 Outcome quantize_files(const QuantizeFlags& flags, const Session& session) {
@@ -181,7 +176,7 @@ Outcome quantize_files(const QuantizeFlags& flags, const Session& session) {
 
   Json json = {{"problem", describe(p)},
                {"shape", {p.m, p.k}},
-               {"scale_shape", scale_shape(p)},
+               {"scale_shape", scale_shape(p.scaling, p.m, p.k)},
                {"inputs", inputs->lines},
                {"backend", sluice::to_string(place.backend)},
                {"why", place.why},

@@ -25,7 +25,7 @@ inline constexpr int kStreamingBuffers = 2;
 inline constexpr int kMostStreamingArrivals = 8;
 inline constexpr int kStreamingBarrierOffset = kStreamingBuffers * kStreamingWarps * kStreamingPartBytes;
 inline constexpr int kStreamingRowsOffset = kStreamingBarrierOffset + kMostStreamingArrivals * 16;
-constexpr std::int64_t streaming_row_bytes(std::int64_t k_tiles) { return k_tiles * kW4SlabElems * 2 + 16; }
+SLUICE_HOST_DEVICE constexpr std::int64_t streaming_row_bytes(std::int64_t k_tiles) { return k_tiles * kW4SlabElems * 2 + 16; }
 
 // The CTAs of a cluster share out K, so that each needs a part of A alone, and multiply all strips of the cluster. What they have added up
 // of a strip goes to the one that finishes it, the strip's number modulo their count.
@@ -34,7 +34,7 @@ SLUICE_HOST_DEVICE constexpr std::int32_t first_slab_of_share(std::int32_t k_til
   const std::int32_t length = k_tiles / shares, longer = k_tiles - length * shares;
   return share * length + (share < longer ? share : longer);
 }
-constexpr std::int64_t longest_share(std::int64_t k_tiles, int shares) { return (k_tiles + shares - 1) / shares; }
+SLUICE_HOST_DEVICE constexpr std::int64_t longest_share(std::int64_t k_tiles, int shares) { return (k_tiles + shares - 1) / shares; }
 // Strips that a CTA finishes, of `tiles_n` in all.
 constexpr std::int64_t strips_finished(std::int64_t tiles_n, std::int64_t ctas) { return (tiles_n + ctas - 1) / ctas; }
 

@@ -124,9 +124,9 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
 constexpr double kStreamingClkPerPart = 45, kStreamingClkOfRows = 3, kStreamingClkPerStrip = 350, kStreamingRowBytesPerClk = 64,
                  kStreamingClkOfMeeting = 200;
 
-double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double ctas) {
+double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double clusters) {
   const int shares = streaming_shares(kernel);
-  const auto strips = shares * static_cast<std::int64_t>(std::ceil(s.tiles_n / (ctas * shares)));
+  const std::int64_t strips = shares * strips_finished(s.tiles_n, shares * static_cast<std::int64_t>(clusters));
   const StreamingShare share = share_of_streaming_warp(strips, longest_share(s.k_tiles, shares));
   const auto rounds = static_cast<double>(share.rounds), slabs = static_cast<double>(share.slabs);
   const double row_bytes = static_cast<double>(p.m) * s.k_tiles * kernel.tile_k * size_bytes(p.type_a) / shares;

@@ -72,12 +72,12 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
   if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)))
     return CandidateVerdict::no_groups;
   if (finds_scales(p) && !can_find_scales(kernel)) return CandidateVerdict::no_row_scales;
-  if (clusters_that_fit(device, kernel) == 0) return CandidateVerdict::cluster_does_not_fit;
+  const std::int64_t clusters = clusters_that_fit(device, kernel);
+  if (clusters == 0) return CandidateVerdict::cluster_does_not_fit;
   if (streams(kernel)) {
     if (options.determinism == Determinism::batch_invariant)
       return CandidateVerdict::excluded_by_options;  // many rows are added up otherwise
-    const std::int64_t ctas = static_cast<std::int64_t>(clusters_that_fit(device, kernel)) * cluster_size(kernel);
-    const bool fits = fits_streaming(kernel, p.m, p.k, strips_finished(tile_shape(p, kernel).tiles_n, ctas));
+    const bool fits = fits_streaming(kernel, p.m, p.k, strips_finished(tile_shape(p, kernel).tiles_n, clusters * cluster_size(kernel)));
     if (p.batch != 1 || w4_groups_per_slab(p.w4) != 1 || !fits) return CandidateVerdict::few_rows_only;
   }
   const Shape shape = tile_shape(p, kernel);

@@ -18,7 +18,6 @@
 #include "scaled_cases.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/verify.hpp"
-#include "summary.hpp"
 
 namespace sluice::gpu_tests {
 namespace {
@@ -108,8 +107,9 @@ std::string compare_kernel(GemmHarness& harness, std::mutex& gpu, int kernel_ind
 // The kernels whose tests the filter leaves, compared by as many threads as there are CPUs.
 class Comparisons {
  public:
-  explicit Comparisons(const std::vector<int>& kernels) : kernels_(kernels) {
-    for (const int kernel : kernels_) results_[kernel] = promises_[kernel].get_future();
+  explicit Comparisons(const std::vector<int>& kernels) {
+    for (const int kernel : kernels)
+      results_[kernel] = tasks_.emplace_back([this, kernel] { return compare_kernel(harness_, gpu_, kernel); }).get_future();
     for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) threads_.emplace_back([this] { work(); });
   }
   ~Comparisons() {
@@ -122,22 +122,14 @@ class Comparisons {
 
  private:
   void work() {
-    for (std::size_t i; (i = next_++) < kernels_.size();) {
-      const int kernel = kernels_[i];
-      try {
-        promises_.at(kernel).set_value(compare_kernel(harness_, gpu_, kernel));
-      } catch (...) {
-        promises_.at(kernel).set_exception(std::current_exception());
-      }
-    }
+    for (std::size_t i; (i = next_++) < tasks_.size();) tasks_[i]();
   }
 
   GemmHarness harness_;
-  std::mutex gpu_;  // the harness has one set of buffers
-  std::vector<int> kernels_;
+  std::mutex gpu_;                                        // the harness has one set of buffers
+  std::vector<std::packaged_task<std::string()>> tasks_;  // one for each kernel
+  std::map<int, std::future<std::string>> results_;       // by kernel
   std::atomic<std::size_t> next_ = 0;
-  std::map<int, std::promise<std::string>> promises_;
-  std::map<int, std::future<std::string>> results_;
   std::vector<std::thread> threads_;
 };
 

@@ -253,6 +253,17 @@ TEST(Plan, ADeviceWithoutClusters) {
     }
 }
 
+TEST(Plan, ADeviceWithoutClustersAndWeightsOf4Bits) {
+  DeviceSpec lonely = device("h200");
+  lonely.clusters_of_2 = 0;
+  const Result<Plan> made = plan({.m = 4, .n = 4096, .k = 4096, .type_b = DataType::int4}, lonely);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  for (const Candidate& c : made->candidates)
+    if (c.kernel.type_a == DataType::bf16 && c.kernel.type_b == DataType::int4) {
+      EXPECT_EQ(c.verdict == CandidateVerdict::cluster_does_not_fit, cluster_size(c.kernel) > 1) << name(c.kernel);
+    }
+}
+
 TEST(Plan, ADeviceWithLittleSharedMemory) {
   DeviceSpec small = device("h200");
   small.shared_memory_per_cta_bytes = 1024;

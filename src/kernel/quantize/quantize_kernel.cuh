@@ -162,6 +162,13 @@ class QuantizeKernel {
     return largest;
   }
 
+  SLUICE_DEVICE float largest_in_thread() const {
+    float largest = 0;
+    SLUICE_UNROLL
+    for (int s = 0; s < kStrips; ++s) largest = arch::maximum(largest, largest_in_lane(s));
+    return largest;
+  }
+
   template <bool by_vectors>
   SLUICE_DEVICE void write_strips() {
     float largest[kStrips];
@@ -188,10 +195,7 @@ class QuantizeKernel {
 
   template <bool by_vectors>
   SLUICE_DEVICE void write_block() {
-    float largest = 0;
-    SLUICE_UNROLL
-    for (int s = 0; s < kStrips; ++s) largest = arch::maximum(largest, largest_in_lane(s));
-    const float scale = scale_of(largest_in_cta(largest)), inverse = 1.0f / scale;
+    const float scale = scale_of(largest_in_cta(largest_in_thread())), inverse = 1.0f / scale;
     if (arch::warp_in_cta() == 0 && arch::lane() == 0) store_scale(place_.column, scale);
     stay_narrow();
     SLUICE_UNROLL
@@ -207,8 +211,7 @@ class QuantizeKernel {
     for (int begin = (params_.k - 1) / kPart * kPart; begin >= 0; begin -= kPart) {
       place_.column = first + begin;
       fetch<by_vectors>();
-      SLUICE_UNROLL
-      for (int s = 0; s < kStrips; ++s) largest = arch::maximum(largest, largest_in_lane(s));
+      largest = arch::maximum(largest, largest_in_thread());
     }
     const float scale = scale_of(largest_in_cta(largest)), inverse = 1.0f / scale;
     if (first == 0) store_scale(0, scale);

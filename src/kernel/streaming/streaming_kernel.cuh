@@ -1,11 +1,12 @@
 // D = A B with weights of 4 bits and few rows of A, at the speed at which memory hands out the weights. No warp waits for another to load:
 // each asks for its own part of K of a strip of 16 columns, 1 KB at a time and three or four of them ahead, straight into its registers,
 // where it turns the codes into numbers and multiplies them (mma.sync) by the rows of A, which wait in shared memory. Nothing stands
-// between the first instruction and the first request, no piece of a tile meets another outside of its CTA, and there is little code to
+// between the first instruction and the first request, no piece of a tile meets another in global memory, and there is little code to
 // fetch: that is what few rows wait for elsewhere (docs/w4.md).
 //
 // The warps of a team share out K of a strip, slab by slab in turn; the strips of a CTA go to its teams in turn. What they have added up
-// they leave in shared memory, and one of them, another for each strip, brings it together, in the order of the warps, and stores.
+// they leave in shared memory, and one of them, another for each strip, brings it together, in the order of the warps, and stores. The CTAs
+// of a cluster, if there are, share out K before that: each pushes what its team has of a strip to the one that stores it.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,7 @@ class StreamingKernel {
         units_(kShares > 1 ? arch::clusters_in_grid() : arch::ctas_in_grid()),
         k_begin_(first_slab_of_share(params.scheduler.k_tiles, kShares, share_)),
         k_tiles_(first_slab_of_share(params.scheduler.k_tiles, kShares, share_ + 1) - k_begin_),
-        row_bytes_(bytes((params.scheduler.k_tiles + kShares - 1) / kShares * kRowSlabBytes + 16)),
+        row_bytes_(static_cast<std::uint32_t>(streaming_row_bytes(longest_share(params.scheduler.k_tiles, kShares)))),
         slab_step_(team_warps_ * w4_.slab_bytes) {
     // Lanes behind the last row take that one's place: columns of the product do not mix.
     const int row = lane_ % 8 < params.epilogue.m ? lane_ % 8 : params.epilogue.m - 1;
