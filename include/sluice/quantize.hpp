@@ -48,7 +48,7 @@ struct QuantizeProblem {
   std::int64_t ldq = kPacked;
 
   // As GemmProblem::scale_layout_a and ld_scale_a: a row of scales for each row, or 128 rows, of x, a column for each 128 of k. The m
-  // scales of per_vector are neighbours, whatever stands here.
+  // scales of per_vector are neighbours: what stands here must be in range, as a product's, and means nothing.
   Layout scale_layout = Layout::row_major;
   std::int64_t ld_scale = kPacked;
 

@@ -55,18 +55,20 @@ Status resolve_leading(const char* name, const QuantizeProblem& p, std::int64_t&
 
 // The same rules as for the scales of an operand.
 Status resolve_scales(QuantizeProblem& p) {
-  if (p.scaling == Scaling::per_vector) {
-    p.ld_scale = 0;
-    return Nothing{};
-  }
+  const bool along_k = scales_along_k(p.scaling);
   const std::int64_t rows = p.scaling == Scaling::per_block_128 ? blocks(p.m) : p.m, columns = blocks(p.k);
   const std::int64_t adjacent = p.scale_layout == Layout::row_major ? columns : rows;
   const std::int64_t others = p.scale_layout == Layout::row_major ? rows : columns;
-  if (p.ld_scale == kPacked) p.ld_scale = std::max<std::int64_t>(adjacent, 1);
-  if (p.ld_scale < adjacent)
+  if (p.ld_scale == kPacked) p.ld_scale = along_k ? std::max<std::int64_t>(adjacent, 1) : 0;
+  if (along_k && p.ld_scale < adjacent)
     return invalid("ld_scale = " + text(p.ld_scale) + " is shorter than the " + text(adjacent) +
                    " scales that are adjacent; pass at least that, or kPacked");
-  if (p.ld_scale > kLargestExtent) return invalid("ld_scale = " + text(p.ld_scale) + " is not in [0, 2^31 - 1024); pass kPacked");
+  if (p.ld_scale < 0 || p.ld_scale > kLargestExtent)
+    return invalid("ld_scale = " + text(p.ld_scale) + " is not in [0, 2^31 - 1024); pass kPacked");
+  if (!along_k) {  // one for each row, neighbours
+    p.ld_scale = 0;
+    return Nothing{};
+  }
   const std::int64_t last = adjacent > 0 && others > 0 ? (others - 1) * p.ld_scale + adjacent - 1 : 0;
   if (last > kLargestScale)
     return Error{ErrorCode::too_large, "ld_scale = " + text(p.ld_scale) + " puts the last scale at element " + text(last) +

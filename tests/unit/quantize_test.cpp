@@ -86,6 +86,8 @@ TEST(QuantizeProblem, RefusalsSayWhatIsWrong) {
   says(refusal([](auto& p) { p.ldy = 7, p.ldx = 1; }), invalid_argument, "ldx = 1");  // y is not read, its ldy of no interest
   says(refusal([](auto& p) { p.ld_scale = 7; }), invalid_argument, "ld_scale = 7 is shorter than the 8 scales");
   says(refusal([](auto& p) { p.ld_scale = std::int64_t{1} << 33; }), invalid_argument, "ld_scale = 8589934592 is not in");
+  says(refusal([](auto& p) { p.scaling = Scaling::per_vector, p.ld_scale = -5; }), invalid_argument, "ld_scale = -5 is not in");
+  says(refusal([](auto& p) { p.scaling = Scaling::per_vector, p.ld_scale = std::int64_t{1} << 33; }), invalid_argument, "is not in");
   says(refusal([](auto& p) { p.m = 2000000, p.k = 200000; }), too_large, "puts the last scale at element 3125999999");
   says(refusal([](auto& p) { p.type_x = DataType::e4m3; }), unsupported, "type_x = e4m3");
   says(refusal([](auto& p) { p.type_q = DataType::bf16; }), unsupported, "type_q = bf16");
