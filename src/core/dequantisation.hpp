@@ -3,7 +3,6 @@
 
 #include "sluice/kernel_config.hpp"
 
-#include "core/streaming_layout.hpp"
 #include "core/w4_layout.hpp"
 
 namespace sluice {

@@ -1,21 +1,12 @@
 // kernel_list.def as compile-time values: for_each_kernel(f) calls f.operator()<config>() for every compiled kernel.
 #pragma once
 
-#include "sluice/kernel_config.hpp"
+#include "core/kernel_line.hpp"
 
 namespace sluice {
 
 // What a line of the list is compiled for: see kernel_list.def.
 enum class InstanceSet { bf16, rc, all, fp8, fp8_mixed, w4, w4a8 };
-
-// A line's configuration for its types and the n-th layout: rc, rr, cc, cr.
-constexpr KernelConfig with_types_and_layout(KernelConfig config, DataType type_a, DataType type_b, int layout_index) {
-  config.type_a = type_a;
-  config.type_b = type_b;
-  config.layout_a = layout_index < 2 ? Layout::row_major : Layout::column_major;
-  config.layout_b = layout_index % 2 == 0 ? Layout::column_major : Layout::row_major;
-  return config;
-}
 
 // One line of kernel_list.def: all its types and layouts.
 template <InstanceSet set, KernelConfig config, class F>
@@ -48,12 +39,6 @@ constexpr void for_each_kernel_of_line(F&& f) {
     }
   }
 }
-
-#define SLUICE_KERNEL_CONFIG(schedule_, order_, load_, tile_m_, tile_n_, tile_k_, cluster_m_, cluster_n_, ctas_per_sm_)                    \
-  ::sluice::KernelConfig {                                                                                                                 \
-    .schedule = ::sluice::KernelSchedule::schedule_, .order = ::sluice::OperandOrder::order_, .load = ::sluice::LoadPath::load_,           \
-    .tile_m = tile_m_, .tile_n = tile_n_, .tile_k = tile_k_, .cluster_m = cluster_m_, .cluster_n = cluster_n_, .ctas_per_sm = ctas_per_sm_ \
-  }
 
 #define SLUICE_EACH_OF_LINE(instances, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm) \
   for_each_kernel_of_line<InstanceSet::instances,                                                                        \

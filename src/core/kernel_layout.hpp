@@ -9,6 +9,7 @@
 
 #include "core/dequantisation.hpp"
 #include "core/promotion.hpp"
+#include "core/streaming_layout.hpp"
 
 namespace sluice {
 
@@ -53,7 +54,7 @@ constexpr int producing_warps(const KernelConfig& c) { return c.load == LoadPath
 // Workers of one CTA: who takes work tiles from the scheduler.
 constexpr int workers_per_cta(const KernelConfig& c) { return c.schedule == KernelSchedule::pingpong ? 2 : 1; }
 constexpr int threads_per_cta(const KernelConfig& c) {
-  return streams(c) ? kStreamThreads : (1 + consumer_warpgroups(c)) * kWarpgroupThreads;
+  return streams(c) ? streaming_threads(c) : (1 + consumer_warpgroups(c)) * kWarpgroupThreads;
 }
 
 // Blocks of 64 rows of P that one warpgroup multiplies.
@@ -129,7 +130,7 @@ struct SharedMemoryLayout {
 // stages no longer covers the latency of memory: staging gives way where that makes the ring longer.
 constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   constexpr int kEnoughStages = 4, kMostStagingBuffers = 4, kFewestToOverlap = 2;
-  if (streams(c)) return {.total_bytes = kStreamingSharedBytes};
+  if (streams(c)) return {.total_bytes = most_streaming_shared_bytes(c)};
   const int chunks = blocks_per_warpgroup(c) * store_chunks(c, 2).all();
   const int wanted = chunks < kFewestToOverlap ? kFewestToOverlap : chunks < kMostStagingBuffers ? chunks : kMostStagingBuffers;
   SharedMemoryLayout best;

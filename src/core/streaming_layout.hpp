@@ -1,5 +1,6 @@
-// What follows from a KernelConfig whose schedule is streaming (kernel/streaming/streaming_kernel.cuh): how the warps of a CTA share out
-// their columns and K, how shared memory is laid out, and which problems fit.
+// What follows from a KernelConfig whose schedule is streaming: of weights of 4 bits, which go straight into registers
+// (kernel/streaming/streaming_kernel.cuh), how the warps of a CTA share out their columns and K, how shared memory is laid out, and which
+// problems fit. Of weights of 16 bits see core/ring_layout.hpp.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +8,23 @@
 #include "sluice/kernel_config.hpp"
 
 #include "core/host_device.hpp"
+#include "core/ring_layout.hpp"
 #include "core/w4_layout.hpp"
 
 namespace sluice {
 
 constexpr bool streams(const KernelConfig& c) { return c.schedule == KernelSchedule::streaming; }
+constexpr bool has_rings(const KernelConfig& c) { return streams(c) && c.type_b != DataType::int4; }
 
 inline constexpr int kStreamingWarps = 16;
 inline constexpr int kStreamThreads = 32 * kStreamingWarps;
 inline constexpr int kMostStreamingTeams = 4;
+constexpr int streaming_threads(const KernelConfig& c) { return has_rings(c) ? kRingThreads : kStreamThreads; }
 
 // Shared memory: what the warps of a team have added up of a strip, twice, so that one can be brought together while the next is filled;
 // a barrier for each part of K in which A arrives; the rows of A, along K, each followed by 16 bytes so that eight of them meet in no bank.
 inline constexpr int kStreamingSharedBytes = 232448;
+constexpr int most_streaming_shared_bytes(const KernelConfig& c) { return has_rings(c) ? ring_shared_bytes(c) : kStreamingSharedBytes; }
 inline constexpr int kStreamingPartBytes = 32 * 16;  // of a warp: a fragment of 16 columns by 8 rows
 inline constexpr int kStreamingBuffers = 2;
 inline constexpr int kMostStreamingArrivals = 8;
@@ -41,6 +46,7 @@ constexpr std::int64_t strips_finished(std::int64_t tiles_n, std::int64_t ctas) 
 // What a launch asks for, and no more: the rest of an SM's memory is its L1, through which all that is on its way to registers comes (with
 // all of it taken, 4096 x 4096 at M = 1 takes 5.7 instead of 4.9 us; one H200, 22 November 2026).
 constexpr std::int64_t streaming_shared_bytes(const KernelConfig& c, std::int64_t m, std::int64_t k_tiles, std::int64_t strips) {
+  if (has_rings(c)) return ring_shared_bytes(c);
   const int shares = streaming_shares(c);
   const std::int64_t received = shares > 1 ? strips * shares * kStreamingPartBytes : 0;
   return kStreamingRowsOffset + m * streaming_row_bytes(longest_share(k_tiles, shares)) + received;

@@ -21,9 +21,9 @@ constexpr int packets_per_warpgroup(const KernelConfig& c) { return accumulators
 inline constexpr int kPacketBytes = kWarpgroupThreads * 16;
 
 // Whether the kernel can compute tiles in pieces: bringing them together takes registers that the largest accumulators do not leave.
-// (FP8: nor do short sums beside them.)
+// (FP8: nor do short sums beside them. Of three warpgroups' kernels, those that dequantise have few.)
 constexpr bool joins_pieces(const KernelConfig& c) {
-  return !streams(c) && consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
+  return !streams(c) && (consumer_warpgroups(c) > 2 ? dequantises(c) : accumulators_per_thread(c) <= (promotes(c) ? 96 : 160));
 }
 // Whether pieces can meet in a cluster of CTAs without one of the kernel's own (Reduction::cluster). In the layouts of inference alone, for
 // the sake of the time it takes to compile.
@@ -35,7 +35,7 @@ constexpr bool joins_in_cluster(const KernelConfig& c) {
 // two CTAs on an SM have half of the registers.
 constexpr bool joins_in_slices(const KernelConfig& c) {
   return joins_pieces(c) && k_major_a(c) && k_major_b(c) && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma &&
-         accumulators_per_thread(c) <= (c.ctas_per_sm == 1 ? 64 : 16);
+         consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (c.ctas_per_sm == 1 ? 64 : 16);
 }
 // Slices of a tile under Reduction::separate: one for each piece, as long as there are packets for them and bits in the word they share.
 constexpr int slices_of_tile(const KernelConfig& c, int splits) {

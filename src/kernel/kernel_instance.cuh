@@ -4,7 +4,7 @@
 // readable name this way.
 #pragma once
 
-#include "core/kernel_instances.hpp"
+#include "core/kernel_line.hpp"
 #include "kernel/gemm_kernel.cuh"
 #include "kernel/kernel_entry.hpp"
 

@@ -25,20 +25,17 @@ struct OperandView {
   std::int64_t leading_elems;
   std::int64_t batch_stride_elems;
   int tile_vectors;
-  int sharers;      // CTAs of a cluster that load a slice each
-  int other_tiles;  // how often each byte is fetched
-  bool by_blocks;
+  int sharers;          // CTAs of a cluster that load a slice each
+  int other_tiles;      // how often each byte is fetched
+  bool through_engine;  // and not by threads
+  bool by_blocks = false;
 };
 
-// A byte fetched by one tile only would push others' operands out of L2 for nothing.
-arch::CachePolicy cache_policy(const OperandView& view) {
-  return view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
-}
-
 LoadBoxes boxes_of(const Plan& plan, const OperandView& view) {
-  const GemmProblem& p = plan.problem;
-  return load_boxes(view.k_major, view.vectors, view.tile_vectors, view.sharers, plan.kernel.tile_k, kSwizzleBytes / size_bytes(p.type_a),
-                    p.k, view.matrices, view.by_blocks);
+  LoadBoxes boxes = load_boxes(view.k_major, view.vectors, view.tile_vectors, view.sharers, plan.kernel.tile_k,
+                               kSwizzleBytes / size_bytes(plan.problem.type_a), plan.problem.k, view.matrices, view.by_blocks);
+  if (has_rings(plan.kernel)) boxes.vectors = view.tile_vectors;  // what is not there is multiplied, too
+  return boxes;
 }
 
 // What a stage receives of an operand.
@@ -49,7 +46,8 @@ int loaded_bytes(const Plan& plan, const OperandView& view) {
 
 Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap encode, OperandParams& params) {
   const GemmProblem& p = plan.problem;
-  params.policy = cache_policy(view);
+  // A byte fetched by one tile only would push others' operands out of L2 for nothing.
+  params.policy = view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
   params.data = view.data;
   params.leading_elems = view.leading_elems;
   params.batch_stride_elems = view.batch_stride_elems;
@@ -59,7 +57,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.constant = view.constant;
   params.stage_bytes = loaded_bytes(plan, view);
   params.batch_step = view.matrices == 1 || view.batch_stride_elems == 0 ? 0 : 1;
-  if (plan.kernel.load == LoadPath::threads || streams(plan.kernel) || plan.scheduler.k_tiles == 0) return Nothing{};
+  if (!view.through_engine || plan.scheduler.k_tiles == 0) return Nothing{};
 
   GlobalTensor tensor{.name = view.name,
                       .data = view.data,
@@ -101,6 +99,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .tile_vectors = kernel.tile_m,
                       .sharers = kernel.cluster_n,
                       .other_tiles = plan.scheduler.tiles_n,
+                      .through_engine = kernel.load == LoadPath::tma && !streams(kernel),
                       .by_blocks = is_grouped(p) && fetches_blocks_of_rows(kernel)};
   const OperandView b{.name = "B",
                       .data = arguments.b,
@@ -113,7 +112,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .tile_vectors = kernel.tile_n,
                       .sharers = kernel.cluster_m,
                       .other_tiles = plan.scheduler.tiles_m,
-                      .by_blocks = false};
+                      .through_engine = kernel.load == LoadPath::tma};
   params.k = static_cast<std::int32_t>(p.k);
   if (dequantises(kernel))
     bind_packed(plan, arguments, params);

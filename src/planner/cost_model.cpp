@@ -7,6 +7,7 @@
 #include "core/kernel_layout.hpp"
 #include "core/load_boxes.hpp"
 #include "core/occupancy.hpp"
+#include "core/streaming_layout.hpp"
 #include "core/tile_parts.hpp"
 #include "scheduler/tile_order.hpp"
 #include "scheduler/workspace.hpp"
@@ -135,6 +136,32 @@ double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const Sch
   return rounds * (slabs * kStreamingWarps * clk_of_part + kStreamingClkPerStrip) + row_bytes / kStreamingRowBytesPerClk + meeting;
 }
 
+// How often a CTA of a kernel with rings fetches all rows of A: for every two strips.
+double passes_of_ring(const SchedulerParams& s, double units) { return std::ceil(std::ceil(s.tiles_n / units) / kRingStrips); }
+
+// All that comes to an SM, and where warps meet.
+double rings_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double units) {
+  constexpr double kMeetingClk = 300;
+  const double passes = passes_of_ring(s, units);
+  const double bytes = std::ceil(s.tiles_n / units) * ring_strip_bytes(kernel) + passes * static_cast<double>(p.m) * kRingRowBytes;
+  return s.k_tiles * bytes / c.ingest_bytes_per_clk_per_sm + passes * kMeetingClk;
+}
+
+// The last strips come no faster than the rings of those CTAs that still have some ask for them, one strip as slowly as two (5120 x 25600
+// at M = 1: 68 us, where an even share of memory would take 59; one H200, 23 November 2026).
+double rings_tail_us(const KernelConfig& kernel, const SchedulerParams& s, double units, double all_us, double clocks_per_us) {
+  constexpr double kBytesPerClk = 50;
+  if (s.tiles_n == 0) return 0;
+  const double last_strips = s.tiles_n - (passes_of_ring(s, units) - 1) * kRingStrips * units;
+  const double alone_us = s.k_tiles * kRingStrips * ring_strip_bytes(kernel) / kBytesPerClk / clocks_per_us;
+  return std::max(0.0, alone_us - all_us * last_strips / s.tiles_n);
+}
+
+// Of streaming kernels, how often rows of A are fetched: a cluster's CTAs fetch them once between them.
+double fetches_of_rows(const KernelConfig& kernel, const SchedulerParams& s, double units) {
+  return has_rings(kernel) ? units * passes_of_ring(s, units) : units;
+}
+
 // Requests of a GPC's SMs for the same lines count as one, if they meet on their way to L2. CTAs that begin together ask for what they
 // share at about the same time, and stay in step for two rounds. What clusters share they fetch once anyway; pieces begin when there is
 // room. (One H200, 23 November 2026: 30 products in turn with cuBLASLt, cooperative kernels with tiles of 128 rows and more;
@@ -169,7 +196,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   double sm_clk = rounds * overlap({tile.compute, tile.ingest}, c.overlap_exponent);
   if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
     sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
-  if (streams(kernel)) sm_clk = streaming_clk(p, kernel, s, units);
+  if (streams(kernel)) sm_clk = has_rings(kernel) ? rings_clk(c, p, kernel, s, units) : streaming_clk(p, kernel, s, units);
   if (s.stream_k_tiles > 0) sm_clk *= c.stream_k_factor;
   const double sm_us = sm_clk / clocks_per_us;
   // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
@@ -183,8 +210,9 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double bytes_b = k_tiles > 0 ? static_cast<double>(matrix_bytes_b(p)) : 0.0;
   const double input_bytes = (m * k * ab + bytes_b) * batch, output_bytes = m * n * batch * d * (1 + reads_c);
   t.hbm_us = factor * (input_bytes + output_bytes) / (device.hbm_gb_per_s * c.hbm_factor * 1e3);
+  if (has_rings(kernel)) t.hbm_us += factor * rings_tail_us(kernel, s, units, t.hbm_us / factor, clocks_per_us);
   // Rows outside the matrix come from nowhere.
-  const double fetched = streams(kernel) ? units * m * k * ab + bytes_b  // a cluster's CTAs fetch A once between them
+  const double fetched = streams(kernel) ? fetches_of_rows(kernel, s, units) * m * k * ab + bytes_b
                                          : tiles * k_tiles * kernel.tile_k *
                                                (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share * ab +
                                                 std::min<double>(kernel.tile_n * kernel.cluster_n, n) *

@@ -78,7 +78,7 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
     if (options.determinism == Determinism::batch_invariant)
       return CandidateVerdict::excluded_by_options;  // many rows are added up otherwise
     const bool fits = fits_streaming(kernel, p.m, p.k, strips_finished(tile_shape(p, kernel).tiles_n, clusters * cluster_size(kernel)));
-    if (p.batch != 1 || w4_groups_per_slab(p.w4) != 1 || !fits) return CandidateVerdict::few_rows_only;
+    if (p.batch != 1 || (dequantises(kernel) && w4_groups_per_slab(p.w4) != 1) || !fits) return CandidateVerdict::few_rows_only;
   }
   const Shape shape = tile_shape(p, kernel);
   if (static_cast<Wide>(shape.tiles_m) * shape.tiles_n * shape.matrices > kMostTiles) return CandidateVerdict::too_many_tiles;
@@ -186,10 +186,10 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
                                              std::to_string(accumulators_per_thread(kernel)) +
                                              " accumulators a thread leave no registers for it; take a smaller tile, or whole tiles"};
   if (s.reduction == Reduction::separate && !joins_in_slices(kernel))
-    return Error{ErrorCode::unsupported,
-                 "pieces of " + name(kernel) +
-                     " cannot meet in slices: that takes a cooperative kernel with aligned operands of contiguous K, "
-                     "with at most 64 accumulators a thread, or 16 where two CTAs share an SM"};
+    return Error{ErrorCode::unsupported, "pieces of " + name(kernel) +
+                                             " cannot meet in slices: that takes a cooperative kernel of two consumer warpgroups at most, "
+                                             "with aligned operands of contiguous K, "
+                                             "with at most 64 accumulators a thread, or 16 where two CTAs share an SM"};
   if (s.reduction == Reduction::cluster) {
     if (s.splits > kMostCtasInCluster) return check_scheduler(s, 1);  // no cluster at all, whatever the kernel
     if (!joins_in_cluster(kernel) || !parts_fit(kernel, s.splits))

@@ -98,7 +98,7 @@ class PlanTest(SluiceTest):
             self.assertEqual(chosen("--schedule", schedule)["schedule"], schedule)
         kernels = self.succeed_json("list", "--type", "bf16", "--layout", "rc")["kernels"]
         for tile in ("tile_m", "tile_n"):
-            for size in {kernel[tile] for kernel in kernels}:
+            for size in {kernel[tile] for kernel in kernels if kernel["schedule"] != "streaming"}:
                 self.assertEqual(chosen("--" + tile.replace("_", "-"), size)[tile], size)
         self.assertEqual(chosen("--alignment-a", 2)["load"], "threads")
         self.assertEqual(chosen("--lda", 1025)["load"], "threads")

@@ -25,6 +25,8 @@ KERNELS = {
     "w4a8": ("cooperative, columns_of_b, tma, 8, 64, 128, 1, 1, 1", "e4m3xint4_rc_coop_8x64x128_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "streaming": ("streaming, columns_of_b, tma, 8, 16, 128, 1, 1, 1", "bf16xint4_rc_stream_8x16x128_c1x1_swap", "5 1000 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "streaming_pair": ("streaming, columns_of_b, tma, 8, 16, 128, 1, 2, 1", "bf16xint4_rc_stream_8x16x128_c1x2_swap", "5 1000 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "ring": ("streaming, columns_of_b, tma, 16, 16, 64, 1, 1, 1", "bf16_rc_stream_16x16x64_c1x1_swap", "13 1000 3001 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "ring_of_constants": ("streaming, columns_of_b, tma, 8, 16, 64, 1, 1, 1", "bf16_rc_stream_8x16x64_c1x1_swap", "7 1000 3001 1 bf16 0 0 data-parallel fixed 0 workspace b none"),
     "attention": ("bf16, false, 64, 8", "attention", "64 1 0 1500,300,2600"),
     "window": ("bf16, false, 64, 8", "attention", "64 2 900 2600,1000,2500,1700,2400,1300"),
     "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
@@ -48,6 +50,7 @@ W4_PRODUCER = "kernel/mainloop/w4_producer.cuh"
 DEQUANTISATION = "kernel/mainloop/dequantising_consumer.cuh"
 LOOKUP = "kernel/mainloop/lookup_consumer.cuh"
 STREAMING = "kernel/streaming/streaming_kernel.cuh"
+RINGS = "kernel/streaming/ring_kernel.cuh"
 KV_PRODUCER = "kernel/attention/kv_producer.cuh"
 KV_CONSUMER = "kernel/attention/attention_consumer.cuh"
 MEETING = "kernel/attention/partial_results.cuh"
@@ -146,6 +149,21 @@ BUGS = [
     Bug("sums_to_the_wrong_neighbour", "streaming_pair", STREAMING, [("owner = among % kShares;", "owner = (among / kShares) % kShares;")],
         rf"{at(STREAMING)} starts a copy that overwrites what another is still writing|"
         + deadlock(rf"{at(STREAMING)} waits for")),
+    Bug("stage_asked_for_before_all_lanes_have_read", "ring", RINGS, [("    arch::sync_warp();  // all lanes have read\n", ""), ("arch::elect_one()", "lane_ == 0")],
+        rf"{at(RINGS)} (overwrites what another is still reading|starts a copy that overwrites what another is still reading)"),
+    Bug("stage_multiplied_before_it_has_come", "ring", RINGS, [("    arch::barrier_wait(barriers_ + stage_, parity_);\n", "")],
+        rf"{at(RINGS)} reads (what a copy is still filling|what another thread is writing|shared memory that nobody has written)"),
+    Bug("one_strip_too_few_expected", "ring", RINGS, [("two ? 2 * b.stage_bytes : b.stage_bytes", "b.stage_bytes")], r"more bytes have come|bytes more than were expected|ends a phase of"),
+    Bug("warps_do_not_meet", "ring", RINGS, [("    arch::sync_cta();\n    const int pair", "    const int pair")],
+        rf"{at(RINGS)} reads (what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
+    Bug("one_buffer_without_a_second_meeting", "ring", RINGS, [("    if (kBuffers == 1 && meetings_ > 0) arch::sync_cta();\n", "")],
+        rf"{at(RINGS)} (overwrites what another is still reading|reads what another thread is writing)"),
+    Bug("two_buffers_used_as_one", "ring_of_constants", RINGS, [("static_cast<int>(meetings_ % kBuffers) * kRingWarps * kSumBytes", "0")],
+        rf"{at(RINGS)} (overwrites what another is still reading|reads what another thread is writing)"),
+    Bug("rows_of_a_beyond_their_end", "ring", RINGS, [("left < kPacketElems ? left * 2 : 16", "16")], r"outside every operand|wrong result: "),
+    Bug("rows_of_a_too_early", "ring_of_constants", RINGS, [("    if (constant) arch::wait_for_predecessor();\n", "")],
+        r"reads A before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("rows_swizzled_otherwise_than_weights", "ring", RINGS, [("(packet ^ row) * 16", "packet * 16")], r"wrong result: "),
     Bug("values_fetched_into_a_stage_in_use", "attention", KV_PRODUCER,
         [("      if (arch::lane() == 0) ring_.wait_empty(at_);\n      fetch(params_.v", "      fetch(params_.v")],
         rf"producer .*{at(KV_PRODUCER)} (arrives once more than expected|starts a copy that overwrites what another is still|overwrites what another is still)"),

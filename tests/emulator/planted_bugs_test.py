@@ -15,7 +15,7 @@ from planted_bugs import BUGS, KERNELS, Bug
 
 SOURCE, CXX, *ARCHIVES = sys.argv[1:] if len(sys.argv) > 3 else ("", "", "")
 SEEDS = 6
-LAYOUTS = ("rc", "rr", "cc", "cr")  # in the order of core/kernel_instances.hpp
+LAYOUTS = ("rc", "rr", "cc", "cr")  # in the order of core/kernel_line.hpp
 
 
 class Failed(Exception):
@@ -47,7 +47,7 @@ def run_kernel(folder, kernel, bug=None):
     types, layouts = name.split("_")[:2]
     type_a, type_b = types.split("x") if "x" in types else (types, types)
     if line.startswith("streaming"):
-        text = f'#include "kernel/streaming/streaming_instance.cuh"\n\nSLUICE_STREAMING_ENTRY(changed, {type_a}, {line})\n'
+        text = f'#include "kernel/streaming/streaming_instance.cuh"\n\nSLUICE_STREAMING_ENTRY(changed, {types}, {type_a}, {type_b}, {line})\n'
     else:
         text = f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {type_a}, {type_b}, {layouts}, {LAYOUTS.index(layouts)}, {line})\n'
     return build_and_run(folder, overlay, text, name, problem)

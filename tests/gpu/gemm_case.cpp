@@ -385,10 +385,10 @@ std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping:
 
 bool meets_in_cluster(const KernelConfig& kernel) { return meets(kernel) && resources(kernel).joins_pieces && cluster_size(kernel) == 1; }
 bool meets_in_slices(const KernelConfig& kernel) {
-  constexpr int kProducers = 128;
-  const int most_accumulators = kernel.ctas_per_sm == 1 ? 64 : 16;
-  return meets(kernel) && resources(kernel).joins_pieces &&
-         kernel.tile_m * kernel.tile_n / (resources(kernel).threads - kProducers) <= most_accumulators;
+  constexpr int kWarpgroup = 128;
+  const int most_accumulators = kernel.ctas_per_sm == 1 ? 64 : 16, consumers = resources(kernel).threads - kWarpgroup;
+  return meets(kernel) && resources(kernel).joins_pieces && consumers <= 2 * kWarpgroup &&
+         kernel.tile_m * kernel.tile_n / consumers <= most_accumulators;
 }
 
 namespace {
@@ -429,8 +429,8 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
   add_batches(cases);
   add_placements(cases, kernel);
   if (is_fp8(kernel.type_b)) scale_all(cases, kernel, kernel_index);
-  if (kernel.type_b == DataType::int4) {
-    add_pieces(cases, kernel);  // of other formats
+  if (kernel.type_b == DataType::int4) add_pieces(cases, kernel);  // of other formats
+  if (kernel.type_b == DataType::int4 || kernel.schedule == KernelSchedule::streaming) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       const int n = kernel_index + static_cast<int>(i);
       cases[i] = with_format(with_scales(std::move(cases[i]), kernel, n / 8), kernel, n);  // there are eight formats

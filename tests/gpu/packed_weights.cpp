@@ -32,11 +32,14 @@ class PackedMatrix {
 
 std::int64_t matrices_b(const GemmProblem& p) { return p.batch_stride_b == 0 ? std::min<std::int64_t>(p.batch, 1) : p.batch; }
 
-// What a streaming kernel takes of a case: few rows of one matrix, groups that are whole slabs or columns, whole tiles in fixed turn.
-GemmCase streamed(GemmCase c, const KernelConfig& kernel, int n) {
-  constexpr std::array kOneScaleASlab = {W4Format{128, false}, W4Format{128, true}, W4Format{0, false}, W4Format{0, true}};
+// Streaming kernels have one scale for what they multiply at a time.
+bool takes(const KernelConfig& kernel, const W4Format& format) {
+  return kernel.schedule != KernelSchedule::streaming || format.group_size == 0 || format.group_size >= kernel.tile_k;
+}
+
+// What a streaming kernel takes of a case: few rows of one matrix, whole tiles in fixed turn.
+GemmCase streamed(GemmCase c, const KernelConfig& kernel) {
   GemmProblem& p = c.problem;
-  p.w4 = kOneScaleASlab[static_cast<std::size_t>(n) % kOneScaleASlab.size()];
   if (p.m > kernel.tile_m) p.m = 1 + p.m % kernel.tile_m;
   p.batch = std::min<std::int64_t>(p.batch, 1);
   c.options.claim.reset();
@@ -47,9 +50,12 @@ GemmCase streamed(GemmCase c, const KernelConfig& kernel, int n) {
 }  // namespace
 
 GemmCase with_format(GemmCase c, const KernelConfig& kernel, int n) {
+  if (kernel.schedule == KernelSchedule::streaming) c = streamed(std::move(c), kernel);
   if (kernel.type_b != DataType::int4) return c;
-  if (kernel.schedule == KernelSchedule::streaming) return streamed(std::move(c), kernel, n);
-  c.problem.w4 = kFormats[static_cast<std::size_t>(n) % kFormats.size()];
+  std::vector<W4Format> formats;
+  for (const W4Format& format : kFormats)
+    if (takes(kernel, format)) formats.push_back(format);
+  c.problem.w4 = formats[static_cast<std::size_t>(n) % formats.size()];
   return c;
 }
 
@@ -64,6 +70,14 @@ void add_streaming(std::vector<GemmCase>& cases, const KernelConfig& kernel, int
     c.problem.constant_b = n % 2 == 0;
     c.problem.epilogue.bias = n % 3 == 1 ? Bias::per_column : Bias::none;
     c.exactness = n % 2 == 0 ? bench::Exactness::exact : bench::Exactness::bounded;
+    cases.push_back(with_format(std::move(c), kernel, n++));
+  }
+  for (std::int64_t m = 1; m <= kernel.tile_m; ++m) {
+    GemmCase c{.what = std::to_string(m) + " rows"};
+    c.problem.m = m;
+    c.problem.n = 5 * kernel.tile_n + 8;
+    c.problem.k = 80 * m;
+    c.exactness = m % 2 == 0 ? bench::Exactness::exact : bench::Exactness::bounded;
     cases.push_back(with_format(std::move(c), kernel, n++));
   }
 }

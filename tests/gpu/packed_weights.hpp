@@ -13,7 +13,7 @@ namespace sluice::gpu_tests {
 // gap of -1 repeats one matrix.
 GemmCase with_format(GemmCase c, const KernelConfig& kernel, int n);
 
-// For streaming kernels: teams of all sizes, with more and fewer slabs than warps.
+// For streaming kernels: as many strips an SM as make a difference, with more and fewer parts of K than warps, and all numbers of rows.
 void add_streaming(std::vector<GemmCase>& cases, const KernelConfig& kernel, int sms);
 
 // The matrices B of a problem, as far apart as it says. No weight is rounded when it is dequantised: scales have three bits, or are 1 and

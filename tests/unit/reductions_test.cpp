@@ -70,7 +70,8 @@ TEST(Reductions, RefusedWhereTheKernelCannot) {
                              "bf16_rc_coop_64x64x64_c1x1_swap_anyalign"})
     expect_refused(kTwoTiles, meeting(Reduction::separate, 2, kernel), unsupported,
                    "pieces of " + std::string(kernel) +
-                       " cannot meet in slices: that takes a cooperative kernel with aligned operands of contiguous K, "
+                       " cannot meet in slices: that takes a cooperative kernel of two consumer warpgroups at most, with aligned operands "
+                       "of contiguous K, "
                        "with at most 64 accumulators a thread, or 16 where two CTAs share an SM");
   for (const char* kernel : {"bf16_rc_coop_64x64x128_c2x1_swap", "bf16_rc_ping_64x64x64_c1x1", "bf16_rc_coop_64x64x64_c1x1_swap_anyalign"})
     expect_refused(kTwoTiles, meeting(Reduction::cluster, 2, kernel), unsupported,

@@ -270,7 +270,7 @@ TEST(SplitSchedule, JsonThereAndBack) {
 
 // Deep products of few tiles are cut without being asked for; shallow ones are not, nor where the options leave no choice.
 TEST(SplitSchedule, ThePlannerCutsTilesThatLeaveSmsIdle) {
-  const GemmProblem deep{.m = 16, .n = 64, .k = 65536};
+  const GemmProblem deep{.m = 32, .n = 64, .k = 65536};
   GemmProblem unaligned = deep;
   unaligned.alignment_a_bytes = 2;
   for (const DeviceSpec& device : builtin_devices()) {

@@ -48,10 +48,19 @@ SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[2],
 }
 
 // As early as they may come: a reader who has not waited for the barrier is seen all the same.
-SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, bool inside, Location at = Location::current()) {
-  Floats4 packet{};
-  if (inside) packet = load_global(static_cast<const Floats4*>(source), at);
-  emulated::store_shared(destination, &packet, sizeof packet, at);
+SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, int bytes, Location at = Location::current()) {
+  constexpr int kUnit = sizeof(std::uint16_t);
+  std::array<std::uint16_t, sizeof(Floats4) / kUnit> packet{};
+  if (bytes == sizeof packet)
+    packet = std::bit_cast<decltype(packet)>(load_global(static_cast<const Floats4*>(source), at));
+  else
+    for (int i = 0; i < bytes / kUnit; ++i)
+      packet[static_cast<std::size_t>(i)] = load_global(static_cast<const std::uint16_t*>(source) + i, at);
+  emulated::store_shared(destination, packet.data(), sizeof packet, at);
+}
+SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, int bytes, CachePolicy,
+                                     Location at = Location::current()) {
+  copy_packet_async(destination, source, bytes, at);
 }
 SLUICE_DEVICE void barrier_hold_until_copied(Barrier*) {}
 

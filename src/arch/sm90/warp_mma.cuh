@@ -83,9 +83,14 @@ SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[2])
   asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "r"(address) : "memory");
 }
 
-// 16 bytes into shared memory by a thread that does not wait for them; not inside: zeros, and nothing is read.
-SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, bool inside) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(inside ? 16 : 0) : "memory");
+// 16 bytes into shared memory by a thread that does not wait for them. Behind the first `bytes` of them zeros, for which nothing is read.
+SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(bytes) : "memory");
+}
+SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, int bytes, CachePolicy policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(destination), "l"(source), "r"(bytes),
+               "l"(static_cast<std::uint64_t>(policy))
+               : "memory");
 }
 // The barrier's phase does not end before all copies that this thread has asked for have come. It must not have ended yet.
 SLUICE_DEVICE void barrier_hold_until_copied(Barrier* barrier) {

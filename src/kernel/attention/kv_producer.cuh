@@ -269,7 +269,7 @@ class KvProducer {
         SLUICE_UNROLL
         for (int i = 0; i < kTimes; ++i) {
           const int own = row + i * kRowsAtOnce;
-          arch::copy_packet_async(to[i], from, there && own >= first && own < behind);
+          arch::copy_packet_async(to[i], from, there && own >= first && own < behind ? 16 : 0);
           from += step;
           to[i] += kGroupTokens * kRowBytes;
         }

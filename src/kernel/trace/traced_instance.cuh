@@ -2,7 +2,7 @@
 // recorder. As kernel_instance.cuh, but for K-contiguous operands alone.
 #pragma once
 
-#include "core/kernel_instances.hpp"
+#include "core/kernel_line.hpp"
 #include "kernel/gemm_kernel.cuh"
 #include "kernel/trace/recorder.cuh"
 #include "kernel/trace/traced_entry.hpp"
