@@ -40,7 +40,7 @@ enum class CandidateVerdict : std::uint8_t {
   shared_memory,           // needs more than a CTA may have
   excluded_by_options,
   no_groups,      // cannot find out which tiles groups have, or not end where they end
-  few_rows_only,  // streams weights past rows of A that it keeps in shared memory, and these are too many, or the weights of another format
+  few_rows_only,  // streams weights past few rows of A, and these are too many, or the weights of another format
   no_row_scales,  // cannot find scales of each 128 columns of D: no warpgroup holds them all
 };
 

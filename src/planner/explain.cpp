@@ -261,8 +261,8 @@ const char* verdict_words(CandidateVerdict verdict) {
     case CandidateVerdict::no_groups:
       return "cannot find out which tiles groups have, or not end where they end";
     case CandidateVerdict::few_rows_only:
-      return "stream weights past one matrix of a few rows of A, all of them in shared memory, and take groups of 128 of K or whole "
-             "columns";
+      return "stream weights past one matrix of few rows of A; those for weights of 4 bits keep them all in shared memory, and take groups "
+             "of 128 of K or whole columns";
     case CandidateVerdict::no_row_scales:
       return "cannot find scales for each 128 columns of D: no warpgroup of theirs holds all 128 of its rows";
     case CandidateVerdict::chosen:

@@ -31,20 +31,22 @@ class DequantisingConsumer {
   SLUICE_DEVICE void multiply(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
     sums.clear();
     if (k_tiles <= 0) return issued();
-    if constexpr (kMayPromote)
-      if (params_.group_shift == kWholeSlabs) return promote_slabs(sums, at, k_tiles, issued);
-    scale_weights(sums, at, k_tiles, issued);
+    if (params_.group_shift != kWholeSlabs) return scale_weights<false, true>(sums, at, k_tiles, issued);
+    if (params_.zero_offset > 0)
+      multiply_slabs<true>(sums, at, k_tiles, issued);
+    else
+      multiply_slabs<false>(sums, at, k_tiles, issued);
   }
 
  private:
   static constexpr int kDepth = arch::kWgmmaDepthBytes / 2;                       // elements of K in a wgmma
   static constexpr int kSteps = kW4ChunkElems / kDepth, kHalfSteps = kSteps / 2;  // of a unit; a half has 32 of K, and one group
-  static constexpr int kChunks = config.tile_k / kW4ChunkElems, kSlabs = config.tile_k / kW4SlabElems, kChunksPerSlab = kChunks / kSlabs;
-  static constexpr int kUnits = blocks * kChunks;  // of a stage: unit u is rows u % blocks, chunk u / blocks
-  static constexpr int kWholeSlabs = 2;            // group_shift where a slab has one group
-  static constexpr int kMostRowsToPromote = 64;
-  static constexpr bool kMayPromote = blocks == 1 && tile_q(config) <= kMostRowsToPromote;
-  static_assert(kUnits % 2 == 0, "which set of registers a unit has must be known to the compiler");
+  static constexpr int kSlabs = config.tile_k / kW4SlabElems;
+  static constexpr int kUnits = kSlabs * kW4ChunksPerSlab;                              // of a stage
+  static constexpr int kWholeSlabs = 2;                                                 // group_shift where a slab has one group
+  static constexpr int kMostRowsToPromote = consumer_warpgroups(config) > 2 ? 32 : 64;  // where registers hold two sets of short sums
+  static constexpr bool kPromotes = tile_q(config) <= kMostRowsToPromote;
+  static_assert(blocks == 1 && kW4ChunksPerSlab == 2, "which set of registers a unit has must be known to the compiler");
 
   struct Fragment {
     std::uint32_t words[4];
@@ -59,60 +61,98 @@ class DequantisingConsumer {
     std::uint32_t zeros;
   };
 
-  // The next slab's first unit is dequantised before this one's sums are waited for: the tensor cores rest no longer than promotion takes.
-  template <class Issued>
-  SLUICE_DEVICE void promote_slabs(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
-    float shorts[Sums::kPerBlock];
-    for (float& sum : shorts) sum = 0;  // promoted once before there is anything in them
-    Group before{.scales = 0, .zeros = 0};
-    Fragments first, second;
-    ring_.wait_full(at);
-    Codes next = codes_of(at, 0);
-    Position previous = at;
-    SLUICE_NO_UNROLL
-    for (int left = k_tiles; left > 0; --left) {
-      const std::uint64_t q = TileQ::descriptor(ring_.stage_q(at));
-      Position ahead = at;
-      ahead.advance();
-      SLUICE_UNROLL
-      for (int slab = 0; slab < kSlabs; ++slab) {
-        const int unit = slab * kChunksPerSlab;
-        const Group group = group_of(at, unit, 0);
-        dequantise(next, group, group, first);
-        next = codes_of(at, unit + 1);
-        arch::wgmma_wait<0>();
-        promote(sums, shorts, before);
-        multiply_unit<false>(shorts, first, q, unit);
-        if (slab == 0 && left < k_tiles) ring_.release(previous);
-        dequantise(next, group, group, second);
-        multiply_unit<true>(shorts, second, q, unit + 1);
-        if (slab + 1 < kSlabs) {
-          next = codes_of(at, unit + kChunksPerSlab);
-        } else if (left > 1) {
-          ring_.wait_full(ahead);
-          next = codes_of(ahead, 0);
-        }
-        arch::wgmma_wait<1>();  // the first unit has left its registers
-        before = group;
-      }
-      previous = at;
-      at = ahead;
-    }
-    issued();
-    arch::wgmma_wait<0>();
-    promote(sums, shorts, before);
-    ring_.release(previous);
+  template <bool zero_points, class Issued>
+  SLUICE_DEVICE void multiply_slabs(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
+    if constexpr (kPromotes)
+      promote_slabs<zero_points>(sums, at, k_tiles, issued);
+    else
+      scale_weights<true, zero_points>(sums, at, k_tiles, issued);
   }
 
-  template <class Issued>
+  // Short sums of a slab, and what they are promoted by.
+  struct Slab {
+    float shorts[Sums::kPerBlock];
+    Group group;
+  };
+
+  // Even slabs and odd ones in turn: one is promoted while the tensor cores are busy with the other.
+  template <bool zero_points, class Issued>
+  SLUICE_DEVICE void promote_slabs(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
+    static_assert(kSlabs <= 2, "which registers a slab has must be known to the compiler");
+    constexpr int kOdd = (kSlabs - 1) * kW4ChunksPerSlab;  // the unit of a stage with which an odd slab begins
+    Slab even, odd;
+    Fragments first, second;  // of a slab's units
+    Codes next;
+    const auto start = [&](Slab& s, const Position& where, int unit) {
+      const bool begins = unit % kW4ChunksPerSlab == 0;
+      if (begins) s.group = group_of<true, zero_points>(where, unit, 0);
+      Fragments& numbers = begins ? first : second;
+      dequantise(next, s.group, s.group, numbers);
+      start_unit(s.shorts, numbers, TileQ::descriptor(ring_.stage_q(where)), unit, !begins);
+      if (begins) next = codes_of(where, unit + 1);
+    };
+    const auto enter = [&](const Position& stage) {
+      ring_.wait_full(stage);
+      next = codes_of(stage, 0);
+    };
+    // The rest of an even slab, and an odd one. Where that is.
+    const auto start_odd = [&] {
+      start(even, at, 1);
+      Position where = at;
+      if constexpr (kSlabs == 1) {
+        where.advance();
+        enter(where);
+      } else {
+        next = codes_of(where, kOdd);
+      }
+      arch::wgmma_wait<1>();  // a unit's numbers have left their registers when the next unit is all that is on its way
+      start(odd, where, kOdd);
+      arch::wgmma_wait<1>();
+      if (kSlabs == 1) ring_.release(at);
+      promote(sums, even.shorts, even.group);
+      start(odd, where, kOdd + 1);
+      return where;
+    };
+    enter(at);
+    start(even, at, 0);
+    int left = kSlabs * k_tiles - 1;
+    SLUICE_NO_UNROLL
+    for (; left >= 2; left -= 2) {
+      const Position behind = start_odd();
+      at = behind;
+      at.advance();
+      enter(at);
+      arch::wgmma_wait<1>();
+      start(even, at, 0);
+      arch::wgmma_wait<1>();
+      ring_.release(behind);
+      promote(sums, odd.shorts, odd.group);
+    }
+    if (left > 0) {
+      at = start_odd();
+      issued();
+      arch::wgmma_wait<0>();
+      promote(sums, odd.shorts, odd.group);
+    } else {  // never with two slabs a stage; but if ptxas knows it, it ends the loop in its middle, and then serialises wgmma
+      start(even, at, 1);
+      issued();
+      arch::wgmma_wait<0>();
+      promote(sums, even.shorts, even.group);
+    }
+    ring_.release(at);
+    at.advance();
+  }
+
+  template <bool whole_slabs, bool zero_points, class Issued>
   SLUICE_DEVICE void scale_weights(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
     Fragments fragments[2];
     Codes next;
     Group groups[2];  // of its halves
     const auto fetch = [&](const Position& from, int unit) {
       next = codes_of(from, unit);
-      groups[0] = group_of(from, unit, 0);
-      groups[1] = group_of(from, unit, 1);
+      if (whole_slabs && unit % kW4ChunksPerSlab > 0) return;  // the slab's
+      groups[0] = group_of<whole_slabs, zero_points>(from, unit, 0);
+      groups[1] = whole_slabs ? groups[0] : group_of<false, zero_points>(from, unit, 1);
     };
     ring_.wait_full(at);
     fetch(at, 0);
@@ -131,7 +171,7 @@ class DequantisingConsumer {
           const std::uint32_t scales = groups[step / kHalfSteps].scales;
           arch::scale_pairs<config.type_a>(numbers[step].words, {arch::in_both_halves(scales), arch::in_both_halves(scales >> 16)});
         }
-        multiply_unit<true>(sums.values[unit % blocks], numbers, q, unit / blocks);
+        start_unit(sums.values[0], numbers, q, unit, true);
         // The next unit is fetched while the tensor cores are busy with this one.
         if (unit + 1 < kUnits) {
           fetch(at, unit + 1);
@@ -152,22 +192,23 @@ class DequantisingConsumer {
 
   // Where the slab of a unit begins, in shared memory.
   SLUICE_DEVICE arch::SharedAddress slab_of(const Position& at, int unit) const {
-    const int slab = unit % blocks * kSlabs + unit / blocks / kChunksPerSlab;
+    const int slab = unit / kW4ChunksPerSlab;
     return arch::shared_address(ring_.stage_p(at)) + bytes((first_block_ * kSlabs + slab) * kW4LargestSlabBytes);
   }
   SLUICE_DEVICE Codes codes_of(const Position& at, int unit) const {
     Codes codes;
-    const int chunk = unit / blocks % kChunksPerSlab;
+    const int chunk = unit % kW4ChunksPerSlab;
     arch::load_shared(slab_of(at, unit) + bytes(arch::thread_in_warpgroup() * 16 + chunk * kW4ChunkBytes), codes.words);
     return codes;
   }
   // That of a half of a unit.
+  template <bool whole_slabs, bool zero_points>
   SLUICE_DEVICE Group group_of(const Position& at, int unit, int half) const {
-    const int number = (unit / blocks % kChunksPerSlab * 2 + half) >> params_.group_shift;
+    const int number = whole_slabs ? 0 : (unit % kW4ChunksPerSlab * 2 + half) >> params_.group_shift;
     const arch::SharedAddress slab = slab_of(at, unit);
     Group group{.scales = 0, .zeros = kW4MiddleCode * 0x101};
     arch::load_shared(slab + bytes(kW4CodeBytes + pair_ * 4) + bytes(number * kW4ScaleBytes), group.scales);
-    if (params_.zero_offset > 0) {
+    if (zero_points && (whole_slabs || params_.zero_offset > 0)) {
       std::uint16_t zeros;
       arch::load_shared(slab + bytes(params_.zero_offset + number * kW4ZeroBytes + pair_ * 2), zeros);
       group.zeros = zeros;
@@ -184,13 +225,12 @@ class DequantisingConsumer {
       arch::dequantise<config.type_a>(codes.words[step], zeros[step / kHalfSteps], fragments[step].words);
   }
 
-  // Starts the multiplication of a chunk.
-  template <bool adds>
-  static SLUICE_DEVICE void multiply_unit(float (&sums)[Sums::kPerBlock], const Fragments& fragments, std::uint64_t q, int chunk) {
+  // Starts the multiplication of a unit.
+  static SLUICE_DEVICE void start_unit(float (&sums)[Sums::kPerBlock], const Fragments& fragments, std::uint64_t q, int unit, bool adds) {
     arch::wgmma_fence();
     SLUICE_UNROLL
     for (int step = 0; step < kSteps; ++step) {
-      const std::uint64_t k = arch::advance_descriptor(q, TileQ::step_offset_bytes(chunk * kSteps + step));
+      const std::uint64_t k = arch::advance_descriptor(q, TileQ::step_offset_bytes(unit * kSteps + step));
       if (adds || step > 0)
         arch::wgmma<config.type_a, true>(sums, fragments[step].words, k);
       else
