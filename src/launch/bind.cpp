@@ -38,14 +38,10 @@ LoadBoxes boxes_of(const Plan& plan, const OperandView& view) {
   return boxes;
 }
 
-// What a stage receives of an operand.
-int loaded_bytes(const Plan& plan, const OperandView& view) {
-  const int vectors = view.k_major ? boxes_of(plan, view).vectors * view.sharers : view.tile_vectors;
-  return vectors * plan.kernel.tile_k * size_bytes(plan.problem.type_a);
-}
-
 Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap encode, OperandParams& params) {
   const GemmProblem& p = plan.problem;
+  const LoadBoxes boxes = boxes_of(plan, view);
+  const int vectors_of_stage = view.k_major ? boxes.vectors * view.sharers : view.tile_vectors;
   // A byte fetched by one tile only would push others' operands out of L2 for nothing.
   params.policy = view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
   params.data = view.data;
@@ -55,7 +51,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.by_blocks = view.by_blocks;
   params.clips_k = is_grouped_along_k(p) && !view.k_major;
   params.constant = view.constant;
-  params.stage_bytes = loaded_bytes(plan, view);
+  params.stage_bytes = vectors_of_stage * plan.kernel.tile_k * size_bytes(p.type_a);
   params.batch_step = view.matrices == 1 || view.batch_stride_elems == 0 ? 0 : 1;
   if (!view.through_engine || plan.scheduler.k_tiles == 0) return Nothing{};
 
@@ -68,7 +64,6 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
                       .leading_elems = view.leading_elems,
                       .matrix_stride_elems = view.batch_stride_elems};
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
-  const LoadBoxes boxes = boxes_of(plan, view);
   BoxShape box{.inner = row_elems, .outer = boxes.vectors};
   params.whole_tiles = boxes.whole_tiles;
   if (boxes.whole_tiles) {
