@@ -16,10 +16,7 @@ OperandElems operand_elems(const GemmProblem& p) {
           .b = span(p.layout_b == Layout::row_major ? p.k : p.n, p.ldb, p.batch, p.batch_stride_b),
           .c = p.epilogue.beta != 0.0f ? span(p.m, p.ldc, p.batch, p.batch_stride_c) : 0,
           .d = span(p.m, p.ldd, p.batch, p.batch_stride_d),
-          .bias = p.epilogue.bias == Bias::none               ? 0
-                  : p.epilogue.bias == Bias::per_row          ? p.m
-                  : p.epilogue.bias == Bias::per_group_column ? p.batch * p.n
-                                                              : p.n,
+          .bias = bias_elems(p),
           .scale_a = scale_elems_a(p),
           .scale_b = scale_elems_b(p),
           .scale_d = scale_elems_d(p)};

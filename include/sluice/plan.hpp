@@ -20,7 +20,8 @@ enum class Determinism : std::uint8_t {
   fast,           // nothing is promised. So far no schedule gains by it, and the plans are those of `deterministic`
   deterministic,  // the same plan and data give the same bits, whatever else runs on the GPU and however its CTAs are scheduled
   // A row of D depends on its row of A, on B and on the epilogue alone, not on M nor on the other rows: every tile is computed whole, its
-  // products added in the order of k, 16 at a time. Costs the schedules that cut tiles.
+  // products added in the order of k, 16 at a time. Costs the schedules that cut tiles, the streaming kernels, those for many rows of A
+  // beside weights of 4 bits in groups of 128 or whole columns, and those for few rows of FP8 with scales along K.
   batch_invariant,
 };
 const char* to_string(Determinism determinism);  // "fast", "deterministic", "batch-invariant"

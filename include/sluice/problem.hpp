@@ -107,6 +107,8 @@ bool is_empty(const GemmProblem& problem);
 std::int64_t scale_elems_a(const GemmProblem& problem);
 std::int64_t scale_elems_b(const GemmProblem& problem);
 std::int64_t scale_elems_d(const GemmProblem& problem);
+// How many numbers the bias has: one for each row, each column, or each column of each matrix. 0 without one.
+std::int64_t bias_elems(const GemmProblem& problem);
 
 // Bytes of one matrix B, of a validated problem: packed, of weights of 4 bits.
 std::int64_t matrix_bytes_b(const GemmProblem& problem);

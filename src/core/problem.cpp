@@ -345,6 +345,20 @@ std::int64_t scale_elems_a(const GemmProblem& p) { return scale_elems(scale_stri
 std::int64_t scale_elems_b(const GemmProblem& p) { return scale_elems(scale_strides_b(p), p.scaling_b, p.n, p.k, p.batch); }
 std::int64_t scale_elems_d(const GemmProblem& p) { return scale_elems(scale_strides_d(p), p.scaling_d, p.m, p.n, row_matrices(p)); }
 
+std::int64_t bias_elems(const GemmProblem& p) {
+  switch (p.epilogue.bias) {
+    case Bias::none:
+      return 0;
+    case Bias::per_row:
+      return p.m;
+    case Bias::per_column:
+      return p.n;
+    case Bias::per_group_column:
+      break;
+  }
+  return p.batch * p.n;
+}
+
 std::int64_t matrix_bytes_b(const GemmProblem& p) { return w4(p) ? w4_matrix_bytes(p.n, p.k, p.w4) : p.n * p.k * size_bytes(p.type_b); }
 
 double flops(const GemmProblem& p) {

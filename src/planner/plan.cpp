@@ -63,6 +63,13 @@ Shape tile_shape(const GemmProblem& p, const KernelConfig& kernel) {
 constexpr std::int64_t kMostTiles = kMostItems;
 __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): __extension__ goes with a typedef alone
 
+// Whether a row of D has the bits that all other kernels give it for which this holds, whatever rows lie beside it.
+bool keeps_bits_of_rows(const GemmProblem& p, const KernelConfig& kernel) {
+  if (streams(kernel)) return false;                                                        // adds up in another order
+  if (dequantises(kernel)) return w4_groups_per_slab(p.w4) != 1 || promotes_slabs(kernel);  // else rounds weights
+  return !promotes(kernel) || !swapped(kernel) || !scales_along_k(p.scaling_a);             // else multiplies by scales in another order
+}
+
 CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, bool aligned,
                                            const KernelConfig& kernel) {
   if (kernel.type_a != p.type_a || kernel.type_b != p.type_b || kernel.layout_a != p.layout_a || kernel.layout_b != p.layout_b)
@@ -74,9 +81,8 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
   if (finds_scales(p) && !can_find_scales(kernel)) return CandidateVerdict::no_row_scales;
   const std::int64_t clusters = clusters_that_fit(device, kernel);
   if (clusters == 0) return CandidateVerdict::cluster_does_not_fit;
+  if (options.determinism == Determinism::batch_invariant && !keeps_bits_of_rows(p, kernel)) return CandidateVerdict::excluded_by_options;
   if (streams(kernel)) {
-    if (options.determinism == Determinism::batch_invariant)
-      return CandidateVerdict::excluded_by_options;  // many rows are added up otherwise
     const bool fits = fits_streaming(kernel, p.m, p.k, strips_finished(tile_shape(p, kernel).tiles_n, clusters * cluster_size(kernel)));
     if (p.batch != 1 || (dequantises(kernel) && w4_groups_per_slab(p.w4) != 1) || !fits) return CandidateVerdict::few_rows_only;
   }

@@ -73,7 +73,7 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
          problem.type_b == DataType::int4 ? 0 : gemm_case.offset_b_elems),
       c_(problem.type_d, problem.epilogue.beta != 0 ? gpu_tests::span_c(problem) : 0, gemm_case.offset_d_elems),
       d_(problem.type_d, gpu_tests::span_d(problem), gemm_case.offset_d_elems),
-      bias_(bias_type(problem.type_d), gpu_tests::bias_elems(problem), gemm_case.offset_d_elems),
+      bias_(bias_type(problem.type_d), bias_elems(problem), gemm_case.offset_d_elems),
       scale_a_(DataType::fp32, scale_elems_a(problem), gemm_case.offset_scale_elems),
       scale_b_(DataType::fp32, scale_elems_b(problem), gemm_case.offset_scale_elems),
       scale_d_(DataType::fp32, scale_elems_d(problem), gemm_case.offset_scale_elems),
@@ -109,7 +109,7 @@ PlacedOperands::PlacedOperands(const GemmProblem& problem, const gpu_tests::Gemm
   fill_scales(scale_a_, gpu_tests::scale_runs_a(problem), problem.batch_stride_scale_a);
   fill_scales(scale_b_, gpu_tests::scale_runs_b(problem), problem.batch_stride_scale_b);
   if (problem.epilogue.beta != 0) fill(c_, problem.m, problem.n, problem.ldc, problem.batch_stride_c);
-  fill(bias_, gpu_tests::bias_elems(problem) > 0 ? 1 : 0, gpu_tests::bias_elems(problem), 0, 0);
+  fill(bias_, bias_elems(problem) > 0 ? 1 : 0, bias_elems(problem), 0, 0);
   if (!gemm_case.null_inputs) {
     arguments_.a = a_.data();
     arguments_.b = b_.data();

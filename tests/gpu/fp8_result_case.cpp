@@ -39,10 +39,6 @@ std::int64_t matrices(const GemmProblem& p) { return p.grouping == Grouping::rag
 std::int64_t span(std::int64_t rows, std::int64_t columns, std::int64_t leading, std::int64_t batch, std::int64_t stride) {
   return rows <= 0 || columns <= 0 ? 0 : (batch - 1) * stride + (rows - 1) * leading + columns;
 }
-std::int64_t bias_elems(const GemmProblem& p) {
-  if (p.epilogue.bias == Bias::none) return 0;
-  return p.epilogue.bias == Bias::per_row ? p.m : p.epilogue.bias == Bias::per_column ? p.n : p.batch * p.n;
-}
 
 struct RowRange {
   std::int64_t first, end;

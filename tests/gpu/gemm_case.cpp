@@ -377,10 +377,6 @@ Rows depth_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std
   const std::int64_t first = depth.first / kBlock * kBlock;
   return {first, (depth.first + depth.count) / kBlock * kBlock - first};
 }
-std::int64_t bias_elems(const GemmProblem& p) {
-  if (p.epilogue.bias == Bias::none) return 0;
-  return p.epilogue.bias == Bias::per_row ? p.m : p.epilogue.bias == Bias::per_column ? p.n : p.batch * p.n;
-}
 std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 
 bool meets_in_cluster(const KernelConfig& kernel) { return meets(kernel) && resources(kernel).joins_pieces && cluster_size(kernel) == 1; }

@@ -49,8 +49,6 @@ Rows depth_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std
 // How many matrices A and D are.
 std::int64_t row_matrices(const GemmProblem& p);
 
-std::int64_t bias_elems(const GemmProblem& p);
-
 // Whether pieces of the kernel can meet in a cluster or in slices, in the words of the public interface.
 bool meets_in_cluster(const KernelConfig& kernel);
 bool meets_in_slices(const KernelConfig& kernel);

@@ -258,6 +258,17 @@ TEST(Problem, ScalesAreOfFp8Alone) {
   expect_refused(p, ErrorCode::unsupported, {"scaling_a = none, scaling_b = tensor", "bf16 operands", "use alpha"});
 }
 
+TEST(Problem, NumbersOfABias) {
+  GemmProblem p{.m = 3, .n = 50, .k = 8, .batch = 7};
+  EXPECT_EQ(bias_elems(accepted(p)), 0);
+  p.epilogue.bias = Bias::per_row;
+  EXPECT_EQ(bias_elems(accepted(p)), 3);
+  p.epilogue.bias = Bias::per_column;
+  EXPECT_EQ(bias_elems(accepted(p)), 50);
+  p.epilogue.bias = Bias::per_group_column;
+  EXPECT_EQ(bias_elems(accepted(p)), 350);
+}
+
 TEST(Problem, StridesOfScales) {
   GemmProblem p = fp8(300, 1000, 528, 3);
   p.scaling_a = Scaling::per_vector_128, p.scaling_b = Scaling::per_block_128;

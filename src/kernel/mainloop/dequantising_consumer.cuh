@@ -42,10 +42,8 @@ class DequantisingConsumer {
   static constexpr int kDepth = arch::kWgmmaDepthBytes / 2;                       // elements of K in a wgmma
   static constexpr int kSteps = kW4ChunkElems / kDepth, kHalfSteps = kSteps / 2;  // of a unit; a half has 32 of K, and one group
   static constexpr int kSlabs = config.tile_k / kW4SlabElems;
-  static constexpr int kUnits = kSlabs * kW4ChunksPerSlab;                              // of a stage
-  static constexpr int kWholeSlabs = 2;                                                 // group_shift where a slab has one group
-  static constexpr int kMostRowsToPromote = consumer_warpgroups(config) > 2 ? 32 : 64;  // where registers hold two sets of short sums
-  static constexpr bool kPromotes = tile_q(config) <= kMostRowsToPromote;
+  static constexpr int kUnits = kSlabs * kW4ChunksPerSlab;  // of a stage
+  static constexpr int kWholeSlabs = 2;                     // group_shift where a slab has one group
   static_assert(blocks == 1 && kW4ChunksPerSlab == 2, "which set of registers a unit has must be known to the compiler");
 
   struct Fragment {
@@ -63,7 +61,7 @@ class DequantisingConsumer {
 
   template <bool zero_points, class Issued>
   SLUICE_DEVICE void multiply_slabs(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
-    if constexpr (kPromotes)
+    if constexpr (promotes_slabs(config))
       promote_slabs<zero_points>(sums, at, k_tiles, issued);
     else
       scale_weights<true, zero_points>(sums, at, k_tiles, issued);

@@ -91,11 +91,7 @@ std::vector<emulated::GlobalBuffer> buffers(const GemmProblem& p, const GemmArgu
   add("scale_d", arguments.scale_d, static_cast<std::size_t>(scale_elems_d(p)) * sizeof(float), finds_scales(p));
   if (reads_c(p)) add("C", arguments.c, span_bytes(p.n, p.m, p.ldc, matrices, p.batch_stride_c, p.type_d), false);
   if (has_groups(p)) add("groups", arguments.groups, static_cast<std::size_t>(group_numbers(p)) * sizeof(std::int32_t), false);
-  if (p.epilogue.bias != Bias::none)
-    add("bias", arguments.bias,
-        span_bytes(p.epilogue.bias == Bias::per_row ? p.m : p.n, p.epilogue.bias == Bias::per_group_column ? p.batch : 1, p.n, 1, 0,
-                   bias_type(p.type_d)),
-        false);
+  add("bias", arguments.bias, static_cast<std::size_t>(bias_elems(p) * size_bytes(bias_type(p.type_d))), false);
   return all;
 }
 
