@@ -19,17 +19,6 @@ void check(const Status& status) {
   if (!status) throw std::runtime_error(status.error().message);
 }
 
-// As the packing takes it.
-class PackedMatrix {
- public:
-  explicit PackedMatrix(std::int64_t bytes) : room_(static_cast<std::size_t>(bytes) + kAlignment - 1) {}
-  std::byte* data() { return room_.data() + (kAlignment - reinterpret_cast<std::uintptr_t>(room_.data()) % kAlignment) % kAlignment; }
-
- private:
-  static constexpr std::size_t kAlignment = 256;
-  std::vector<std::byte> room_;
-};
-
 std::int64_t matrices_b(const GemmProblem& p) { return p.batch_stride_b == 0 ? std::min<std::int64_t>(p.batch, 1) : p.batch; }
 
 // Streaming kernels have one scale for what they multiply at a time.

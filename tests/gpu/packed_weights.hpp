@@ -9,6 +9,17 @@
 
 namespace sluice::gpu_tests {
 
+// Memory for packed weights, aligned as the packing takes it.
+class PackedMatrix {
+ public:
+  explicit PackedMatrix(std::int64_t bytes) : room_(static_cast<std::size_t>(bytes) + kAlignment - 1) {}
+  std::byte* data() { return room_.data() + (kAlignment - reinterpret_cast<std::uintptr_t>(room_.data()) % kAlignment) % kAlignment; }
+
+ private:
+  static constexpr std::size_t kAlignment = 256;
+  std::vector<std::byte> room_;
+};
+
 // The formats in turn, as with_scales() has the scales of FP8. What else a case asks of B (gaps, offsets) is of no consequence, but that a
 // gap of -1 repeats one matrix.
 GemmCase with_format(GemmCase c, const KernelConfig& kernel, int n);
