@@ -10,8 +10,10 @@
 
 namespace sluice {
 
-// cooperative: consumer warpgroups share a tile. pingpong: each owns one. streaming: each warp loads and multiplies its own part of K.
-enum class KernelSchedule : std::uint8_t { cooperative, pingpong, streaming };
+// cooperative: consumer warpgroups share a tile, each has rows of its own. pingpong: each owns one. streaming: each warp loads and
+// multiplies its own part of K. sliced_k: consumer warpgroups share a tile of 64 rows of P, each multiplies every third k-tile, the first
+// adds up.
+enum class KernelSchedule : std::uint8_t { cooperative, pingpong, streaming, sliced_k };
 
 // Which operand stands on the 64-row side of wgmma. rows_of_a: A. columns_of_b: B, so that few rows of A do not pay for 64.
 enum class OperandOrder : std::uint8_t { rows_of_a, columns_of_b };
@@ -37,7 +39,7 @@ struct KernelConfig {
   bool operator==(const KernelConfig&) const = default;
 };
 
-const char* to_string(KernelSchedule schedule);  // "cooperative", "pingpong", "streaming"
+const char* to_string(KernelSchedule schedule);  // "cooperative", "pingpong", "streaming", "sliced-k"
 const char* to_string(OperandOrder order);       // "rows-of-a", "columns-of-b"
 const char* to_string(LoadPath load);            // "tma", "threads"
 

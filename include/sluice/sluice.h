@@ -66,7 +66,7 @@ enum sluice_scaling {
  * as the multiple below it). sluice/grouping.hpp says more. */
 enum sluice_grouping { SLUICE_NO_GROUPS = 0, SLUICE_RAGGED_GROUPS = 1, SLUICE_MASKED_GROUPS = 2, SLUICE_GROUPS_ALONG_K = 3 };
 /* In the options, 0 leaves the choice to the planner. */
-enum sluice_schedule { SLUICE_ANY_SCHEDULE = 0, SLUICE_COOPERATIVE = 1, SLUICE_PINGPONG = 2, SLUICE_STREAMING = 3 };
+enum sluice_schedule { SLUICE_ANY_SCHEDULE = 0, SLUICE_COOPERATIVE = 1, SLUICE_PINGPONG = 2, SLUICE_STREAMING = 3, SLUICE_SLICED_K = 4 };
 enum sluice_scheduler {
   SLUICE_ANY_SCHEDULER = 0,
   SLUICE_ONE_TILE_PER_CTA = 1,

@@ -153,7 +153,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "activation": ("none", "relu", "gelu", "silu"),
     "bias": ("none", "per-row", "per-column", "per-group-column"),
     "grouping": ("none", "ragged", "masked", "along-k"),
-    "schedule": ("any", "cooperative", "pingpong", "streaming"),
+    "schedule": ("any", "cooperative", "pingpong", "streaming", "sliced-k"),
     "scheduler": ("any", "one-tile-per-cta", "data-parallel", "split-k", "stream-k", "hybrid"),
     "raster": ("any", "along-m", "along-n"),
     "determinism": ("deterministic", "fast", "batch-invariant"),

@@ -40,7 +40,7 @@ static_assert(same(SLUICE_BIAS_NONE, Bias::none) && same(SLUICE_BIAS_PER_ROW, Bi
               same(SLUICE_BIAS_PER_COLUMN, Bias::per_column) && same(SLUICE_BIAS_PER_GROUP_COLUMN, Bias::per_group_column));
 // 0 is "any" in the options, so these are one higher.
 static_assert(same(SLUICE_COOPERATIVE - 1, KernelSchedule::cooperative) && same(SLUICE_PINGPONG - 1, KernelSchedule::pingpong) &&
-              same(SLUICE_STREAMING - 1, KernelSchedule::streaming));
+              same(SLUICE_STREAMING - 1, KernelSchedule::streaming) && same(SLUICE_SLICED_K - 1, KernelSchedule::sliced_k));
 static_assert(same(SLUICE_ONE_TILE_PER_CTA - 1, SchedulerKind::one_tile_per_cta) &&
               same(SLUICE_DATA_PARALLEL - 1, SchedulerKind::data_parallel) && same(SLUICE_SPLIT_K - 1, SchedulerKind::split_k) &&
               same(SLUICE_STREAM_K - 1, SchedulerKind::stream_k) && same(SLUICE_HYBRID - 1, SchedulerKind::hybrid));
@@ -208,7 +208,7 @@ Result<PlanOptions> to_plan_options(const sluice_plan_options& given) {
                       .tile_n = c.tile_n,
                       .keep_candidates = c.forget_candidates == 0};
   Enumerators enums;
-  enums.read("schedule", "sluice_schedule", c.schedule, SLUICE_STREAMING, options.schedule);
+  enums.read("schedule", "sluice_schedule", c.schedule, SLUICE_SLICED_K, options.schedule);
   enums.read("scheduler", "sluice_scheduler", c.scheduler, SLUICE_HYBRID, options.scheduler);
   enums.read("raster", "sluice_raster", c.raster, SLUICE_ALONG_N, options.raster);
   enums.read("claim", "sluice_work_claim", c.claim, SLUICE_TICKET_CLAIM, options.claim);

@@ -9,6 +9,7 @@
 
 #include "core/dequantisation.hpp"
 #include "core/promotion.hpp"
+#include "core/slices.hpp"
 #include "core/streaming_layout.hpp"
 
 namespace sluice {
@@ -42,7 +43,7 @@ constexpr bool k_major_q(const KernelConfig& c) { return swapped(c) ? k_major_a(
 
 constexpr int consumer_warpgroups(const KernelConfig& c) {
   if (c.schedule == KernelSchedule::pingpong) return 2;
-  if (tile_p(c) == 3 * kWgmmaRows) return 3;
+  if (tile_p(c) == 3 * kWgmmaRows || k_slices(c) == 3) return 3;
   return tile_p(c) > kWgmmaRows ? 2 : 1;
 }
 // Warpgroup 0 loads, and its last warp works out the tiles. The tensor memory accelerator needs one thread for each operand; ordinary loads
@@ -57,11 +58,10 @@ constexpr int threads_per_cta(const KernelConfig& c) {
   return streams(c) ? streaming_threads(c) : (1 + consumer_warpgroups(c)) * kWarpgroupThreads;
 }
 
+// Consumer warpgroups that hold parts of one tile.
+constexpr int sharing_warpgroups(const KernelConfig& c) { return c.schedule == KernelSchedule::cooperative ? consumer_warpgroups(c) : 1; }
 // Blocks of 64 rows of P that one warpgroup multiplies.
-constexpr int blocks_per_warpgroup(const KernelConfig& c) {
-  const int sharing = c.schedule == KernelSchedule::cooperative ? consumer_warpgroups(c) : 1;
-  return tile_p(c) / kWgmmaRows / sharing;
-}
+constexpr int blocks_per_warpgroup(const KernelConfig& c) { return tile_p(c) / kWgmmaRows / sharing_warpgroups(c); }
 constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per_warpgroup(c) * tile_q(c) / 2; }
 
 constexpr int largest_power_of_two_divisor(int value, int limit) {
@@ -137,7 +137,8 @@ constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   for (int buffers = wanted; buffers >= 1 && best.stages < kEnoughStages; buffers /= 2) {
     const int staging = buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);
     const int ring = shared_memory_limit_bytes(c) - staging - kWorkRingBytes - 2 * kMostStages * kBarrierBytes;
-    const int bytes = stage_bytes(c) + scale_bytes(c), fit = bytes > 0 ? ring / bytes : 0, stages = fit < kMostStages ? fit : kMostStages;
+    const int bytes = stage_bytes(c) + scale_bytes(c), fit = bytes > 0 ? in_whole_slices(c, ring / bytes) : 0,
+              stages = fit < kMostStages ? fit : kMostStages;
     if (stages <= best.stages) continue;
     best = {.stages = stages, .stage_bytes = stage_bytes(c), .staging_buffers = buffers, .staging_offset = stages * stage_bytes(c)};
     best.scale_offset = best.staging_offset + staging;

@@ -18,7 +18,8 @@ std::string name(const KernelConfig& config) {
   text += "_";
   text += letter(config.layout_a);
   text += letter(config.layout_b);
-  text += streams(config) ? "_stream_" : config.schedule == KernelSchedule::cooperative ? "_coop_" : "_ping_";
+  constexpr const char* kSchedules[] = {"_coop_", "_ping_", "_stream_", "_slice_"};
+  text += kSchedules[static_cast<int>(config.schedule)];
   text += std::to_string(config.tile_m) + "x" + std::to_string(config.tile_n) + "x" + std::to_string(config.tile_k);
   text += "_c" + std::to_string(config.cluster_m) + "x" + std::to_string(config.cluster_n);
   if (config.ctas_per_sm > 1) text += "_x" + std::to_string(config.ctas_per_sm);

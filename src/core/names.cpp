@@ -69,8 +69,10 @@ constexpr Names<Reduction, 3> kReductions{
 constexpr Names<Determinism, 3> kDeterminisms{
     {{Determinism::fast, "fast"}, {Determinism::deterministic, "deterministic"}, {Determinism::batch_invariant, "batch-invariant"}}};
 constexpr Names<Rasterization, 2> kRasters{{{Rasterization::along_m, "along-m"}, {Rasterization::along_n, "along-n"}}};
-constexpr Names<KernelSchedule, 3> kKernelSchedules{
-    {{KernelSchedule::cooperative, "cooperative"}, {KernelSchedule::pingpong, "pingpong"}, {KernelSchedule::streaming, "streaming"}}};
+constexpr Names<KernelSchedule, 4> kKernelSchedules{{{KernelSchedule::cooperative, "cooperative"},
+                                                     {KernelSchedule::pingpong, "pingpong"},
+                                                     {KernelSchedule::streaming, "streaming"},
+                                                     {KernelSchedule::sliced_k, "sliced-k"}}};
 constexpr Names<OperandOrder, 2> kOperandOrders{{{OperandOrder::rows_of_a, "rows-of-a"}, {OperandOrder::columns_of_b, "columns-of-b"}}};
 constexpr Names<LoadPath, 2> kLoadPaths{{{LoadPath::tma, "tma"}, {LoadPath::threads, "threads"}}};
 constexpr Names<CandidateVerdict, 11> kVerdicts{{{CandidateVerdict::chosen, "chosen"},

@@ -71,7 +71,7 @@ constexpr bool parts_fit(const KernelConfig& c, int splits) {
   int most = 0;
   for (int cta = 0; cta < splits; ++cta)
     if (const int packets = part_begin(c, cta + 1, splits) - part_begin(c, cta, splits); packets > most) most = packets;
-  const int warpgroup_bytes = shared_memory_layout(c).stages * stage_bytes(c) / consumer_warpgroups(c) / 16 * 16;
+  const int warpgroup_bytes = shared_memory_layout(c).stages * stage_bytes(c) / sharing_warpgroups(c) / 16 * 16;
   return (splits - 1) * most * kPacketBytes <= warpgroup_bytes;
 }
 

@@ -13,7 +13,7 @@
 #include "kernel/gemm_params.cuh"
 #include "kernel/grouped_dispatcher.cuh"
 #include "kernel/mainloop/scale_producer.cuh"
-#include "kernel/mainloop/short_tile.cuh"
+#include "kernel/mainloop/sliced_tile.cuh"
 #include "kernel/mainloop/thread_producer.cuh"
 #include "kernel/mainloop/tma_producer.cuh"
 #include "kernel/mainloop/w4_producer.cuh"
@@ -32,7 +32,7 @@ struct RegisterSplit {
   int consumer;
 };
 constexpr RegisterSplit register_split(const KernelConfig& config) {
-  if (consumer_warpgroups(config) > 2) return {32, 160};  // 4 x 128 in all
+  if (consumer_warpgroups(config) > 2) return k_slices(config) > 1 ? RegisterSplit{56, 152} : RegisterSplit{32, 160};  // 4 x 128 in all
   if (dequantises(config) && accumulators_per_thread(config) <= 64) return {88, 208};
   if (config.load == LoadPath::threads || (accumulators_per_thread(config) <= 64 && !promotes(config)))
     return {72, 216};  // 3 x 168, as all
@@ -154,7 +154,7 @@ class GemmKernel {
 
   SLUICE_DEVICE void consume(int warpgroup) const {
     Trace trace(params_, Role::consumer, warpgroup);
-    const int first_block = kPingpong ? 0 : warpgroup * blocks_per_warpgroup(config);
+    const int first_block = warpgroup % sharing_warpgroups(config) * blocks_per_warpgroup(config);
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
     TileStore<config> output(params_.epilogue, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block);
     typename Ring::Position at;
@@ -162,6 +162,7 @@ class GemmKernel {
     arch::wait_for_predecessor();
     static_assert(kWorkSlots % 2 == 0, "pingpong: of the work ring's slots each consumer has every second");
     if (kPingpong && warpgroup == 1) give_turn(0);
+    ShareOfTile<config>::begin(warpgroup);
     SLUICE_NO_UNROLL
     for (;;) {
       const WorkTile ahead = work_.read(work_at);
@@ -179,15 +180,12 @@ class GemmKernel {
       const auto issued = [&] {
         if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
       };
-      if (const ShortTile<config> rows(ahead, first_block); rows.all())
-        Consumer<config>(params_.mainloop, ring_, first_block).multiply(sums, at, k_tiles, issued);
-      else
-        rows.multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
+      const bool finishes = ShareOfTile<config>(ahead, first_block).multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
       trace.mark(TraceEvent::mainloop_end);
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
       if constexpr (is_fp8(config.type_a)) ScaleSums<config>::apply(sums, params_.mainloop, tile, first_block);
-      Pieces::finish(params_, shared_, sums, tile, warpgroup, output, trace);
+      if (finishes) Pieces::finish(params_, shared_, sums, tile, warpgroup, output, trace);
       trace.mark(TraceEvent::done);
       at.stage = arch::uniform(at.stage);  // else the main loop moves each descriptor from a register of every lane to one of the warp
     }

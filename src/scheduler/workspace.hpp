@@ -33,8 +33,6 @@ inline constexpr std::int64_t kFlagBytes = 65536;
 inline constexpr std::int64_t kCounterFlag = kFlagBytes / 4 - 1;  // from which tickets are drawn
 inline constexpr std::int64_t kMostFlags = kCounterFlag;
 
-// Consumer warpgroups that hold parts of one tile.
-constexpr int sharing_warpgroups(const KernelConfig& c) { return c.schedule == KernelSchedule::cooperative ? consumer_warpgroups(c) : 1; }
 // The part of a tile that one warpgroup holds, in fp32.
 constexpr int part_elems(const KernelConfig& c) { return accumulators_per_thread(c) * kWarpgroupThreads; }
 constexpr int parts_per_cluster_tile(const KernelConfig& c) { return sharing_warpgroups(c) * cluster_size(c); }

@@ -22,6 +22,7 @@ KERNELS = {
     "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "fp8_result": ("pingpong, rows_of_a, tma, 64, 128, 128, 1, 1, 1", "e4m3_rc_ping_64x128x128_c1x1", "200 296 300 1 e4m3 0 0 data-parallel fixed 0 workspace none none"),
     "w4": ("cooperative, columns_of_b, tma, 8, 64, 256, 1, 1, 1", "bf16xint4_rc_coop_8x64x256_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "sliced": ("sliced_k, columns_of_b, tma, 16, 64, 256, 1, 1, 1", "bf16xint4_rc_slice_16x64x256_c1x1_swap", "40 200 5000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "w4a8": ("cooperative, columns_of_b, tma, 8, 64, 128, 1, 1, 1", "e4m3xint4_rc_coop_8x64x128_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "streaming": ("streaming, columns_of_b, tma, 8, 16, 128, 1, 1, 1", "bf16xint4_rc_stream_8x16x128_c1x1_swap", "5 1000 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "streaming_pair": ("streaming, columns_of_b, tma, 8, 16, 128, 1, 2, 1", "bf16xint4_rc_stream_8x16x128_c1x2_swap", "5 1000 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
@@ -48,6 +49,7 @@ PROMOTION = "kernel/mainloop/promoting_consumer.cuh"
 SCALES = "kernel/mainloop/scale_producer.cuh"
 W4_PRODUCER = "kernel/mainloop/w4_producer.cuh"
 DEQUANTISATION = "kernel/mainloop/dequantising_consumer.cuh"
+SLICED = "kernel/mainloop/sliced_tile.cuh"
 LOOKUP = "kernel/mainloop/lookup_consumer.cuh"
 STREAMING = "kernel/streaming/streaming_kernel.cuh"
 RINGS = "kernel/streaming/ring_kernel.cuh"
@@ -118,6 +120,13 @@ BUGS = [
         [("      arch::wgmma_wait<1>();\n      if (kSlabs == 1) ring_.release(at);\n", "      if (kSlabs == 1) ring_.release(at);\n")],
         r"consumer 0 .* (uses an accumulator while wgmma still work on it|finds that an accumulator was written while wgmma still worked on it"
         r"|finds that registers were written while wgmma still read P from them)"),
+    Bug("slices_added_up_before_they_are_there", "sliced", SLICED, [("    arch::named_barrier_sync(kLeft, kThreads);\n", "")],
+        rf"consumer 0 .*{at(SLICED)} reads (what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
+    Bug("slices_left_over_those_of_the_tile_before", "sliced", SLICED, [("      arch::named_barrier_sync(kTaken, kThreads);\n", "")],
+        rf"consumer [12] .*{at(SLICED)} (overwrites what another thread is reading: no synchronisation lies between|comes to a barrier)"),
+    Bug("slice_of_another_warpgroups_stages", "sliced", SLICED, [("    begin.advance(slice);\n", "    begin.advance(warpgroup_);\n")], r"wrong result: |deadlock|.*"),
+    Bug("more_registers_than_are_handed_over", "sliced", KERNEL, [("RegisterSplit{56, 152}", "RegisterSplit{56, 160}")],
+        r"deadlock: nobody can go on(?=.*more registers, of which others have handed over)"),
     Bug("numbers_of_a_stage_that_has_not_come", "w4a8", LOOKUP, [("          ring_.wait_full(ahead);\n", "")],
         rf"consumer 0 .*{at(LOOKUP)} reads (what a copy is still filling|what another thread is writing: no synchronisation lies between|shared memory that nobody has written)"),
     Bug("one_set_of_registers_for_all_groups", "w4a8", LOOKUP, [("fragments[(kFirst + group + 1) % 2]", "fragments[(kFirst + group) % 2]")],

@@ -111,6 +111,19 @@ TEST(Warp, DivergenceIsSeen) {
 
 TEST(Warp, RegisterLimitsFollowTheRules) {
   expect_right(kOneCta, [] { arch::raise_register_limit<240>(); });
+  constexpr emulated::Launch kFourWarpgroups{.threads_per_cta = 512};  // 128 registers a thread
+  expect_right(kFourWarpgroups, [] {
+    if (arch::warpgroup_in_cta() == 0)
+      arch::lower_register_limit<56>();
+    else
+      arch::raise_register_limit<152>();
+  });
+  expect_objection(kFourWarpgroups, "waits for 32 more registers, of which others have handed over [0-9]+", [] {
+    if (arch::warpgroup_in_cta() == 0)
+      arch::lower_register_limit<56>();
+    else
+      arch::raise_register_limit<160>();
+  });
   expect_objection(kOneCta, "register limit of 20; it must be a multiple of 8 from 24 to 256", [] { arch::lower_register_limit<20>(); });
   expect_objection(kOneCta, "register limit of 100", [] { arch::raise_register_limit<100>(); });
 }

@@ -150,6 +150,7 @@ struct Thread {
   std::function<std::string()> waiting_for;  // empty: not waiting
   Location waiting_at;
   const char* role = nullptr;
+  int registers = 0;  // its limit, once it has set one
   std::array<int, 5> work{};
   bool has_work = false;
   bool predecessor_done = false;
@@ -190,6 +191,8 @@ struct Cta {
   std::vector<Thread> threads;
   std::vector<BulkThread> bulk;
   std::map<std::uint32_t, Epoch> remote_accesses;  // the last of each agent
+  int spare_registers = 0;                         // handed over and not yet taken
+  std::vector<Thread*> register_waiters;
   int unfinished = 0;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // for copies that outlast it
   ~Cta() { *alive = false; }

@@ -231,6 +231,22 @@ void cluster_wait(const Location& at) {
 void set_register_limit(int registers, const Location& at) {
   if (registers % 8 != 0 || registers < 24 || registers > 256)
     machine().fail(at, "sets a register limit of " + std::to_string(registers) + "; it must be a multiple of 8 from 24 to 256");
+  // The launch has given all threads the same number: as many as an SM has for them, but no more than an instruction can name.
+  constexpr int kOfSm = 65536, kUnit = 8, kMost = 255 / kUnit * kUnit;
+  Machine& m = machine();
+  Thread& me = self();
+  const int at_launch = std::min(kOfSm / m.launch().threads_per_cta / kUnit * kUnit, kMost);
+  const int more = registers - (me.registers == 0 ? at_launch : me.registers);
+  Cta& cta = *me.cta;
+  while (cta.spare_registers < more) {
+    cta.register_waiters.push_back(&me);
+    m.wait(at, [&cta, more] {
+      return std::to_string(more) + " more registers, of which others have handed over " + std::to_string(cta.spare_registers);
+    });
+  }
+  me.registers = registers;
+  cta.spare_registers -= more;
+  if (more < 0) m.wake_all(cta.register_waiters);
 }
 
 void note_role(const char* role) { self().role = role; }

@@ -10,6 +10,7 @@
 #include "core/w4_layout.hpp"
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
+#include "kernel/mainloop/slice_position.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 #include "kernel/pipeline.cuh"
 
@@ -19,7 +20,7 @@ template <KernelConfig config, int blocks>
 class DequantisingConsumer {
  public:
   using Ring = Pipeline<config>;
-  using Position = typename Ring::Position;
+  using Position = ConsumerPosition<config>;
   using TileQ = OperandTile<config, Operand::q>;
   using Sums = Accumulators<config>;
 
@@ -44,6 +45,9 @@ class DequantisingConsumer {
   static constexpr int kSlabs = config.tile_k / kW4SlabElems;
   static constexpr int kUnits = kSlabs * kW4ChunksPerSlab;  // of a stage
   static constexpr int kWholeSlabs = 2;                     // group_shift where a slab has one group
+  // Whether a unit's codes are asked for before the wgmma of the unit before it are issued, and not behind them: where issuing takes as
+  // long as they need to come, and registers hold both.
+  static constexpr bool kCodesFirst = tile_q(config) >= 64 && consumer_warpgroups(config) * accumulators_per_thread(config) <= 128;
   static_assert(blocks == 1 && kW4ChunksPerSlab == 2, "which set of registers a unit has must be known to the compiler");
 
   struct Fragment {
@@ -86,8 +90,9 @@ class DequantisingConsumer {
       if (begins) s.group = group_of<true, zero_points>(where, unit, 0);
       Fragments& numbers = begins ? first : second;
       dequantise(next, s.group, s.group, numbers);
+      if (begins && kCodesFirst) next = codes_of(where, unit + 1);
       start_unit(s.shorts, numbers, TileQ::descriptor(ring_.stage_q(where)), unit, !begins);
-      if (begins) next = codes_of(where, unit + 1);
+      if (begins && !kCodesFirst) next = codes_of(where, unit + 1);
     };
     const auto enter = [&](const Position& stage) {
       ring_.wait_full(stage);
@@ -169,10 +174,11 @@ class DequantisingConsumer {
           const std::uint32_t scales = groups[step / kHalfSteps].scales;
           arch::scale_pairs<config.type_a>(numbers[step].words, {arch::in_both_halves(scales), arch::in_both_halves(scales >> 16)});
         }
-        start_unit(sums.values[0], numbers, q, unit, true);
         // The next unit is fetched while the tensor cores are busy with this one.
+        if (unit + 1 < kUnits && kCodesFirst) fetch(at, unit + 1);
+        start_unit(sums.values[0], numbers, q, unit, true);
         if (unit + 1 < kUnits) {
-          fetch(at, unit + 1);
+          if (!kCodesFirst) fetch(at, unit + 1);
         } else if (left > 1) {
           ring_.wait_full(ahead);
           fetch(ahead, 0);

@@ -10,6 +10,7 @@
 #include "core/w4_layout.hpp"
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
+#include "kernel/mainloop/slice_position.cuh"
 #include "kernel/mainloop/wgmma_consumer.cuh"
 #include "kernel/pipeline.cuh"
 
@@ -19,7 +20,7 @@ template <KernelConfig config, int blocks>
 class LookupConsumer {
  public:
   using Ring = Pipeline<config>;
-  using Position = typename Ring::Position;
+  using Position = ConsumerPosition<config>;
   using TileQ = OperandTile<config, Operand::q>;
   using Sums = Accumulators<config>;
 

@@ -28,24 +28,24 @@ using Consumer =
     std::conditional_t<promotes(config), PromotingConsumer<config, blocks>,
                        std::conditional_t<dequantises(config), ConsumerOfCodes<config, blocks>, WgmmaConsumer<config, blocks>>>;
 
-// How much of its part of a tile a consumer warpgroup has to multiply.
+// How much of its rows of a tile a consumer warpgroup has to multiply.
 template <KernelConfig config>
 class ShortTile {
  public:
   SLUICE_DEVICE ShortTile(const WorkTile& tile, int first_block)
       : first_block_(first_block), blocks_(kHasBlocks ? blocks_with_rows(tile, first_block, kAll) : kAll) {}
 
-  SLUICE_DEVICE bool all() const { return blocks_ == kAll; }
+  static SLUICE_DEVICE void begin(int) {}
 
-  // As WgmmaConsumer::multiply(), where that is not all of it.
+  // As WgmmaConsumer::multiply(). Whether this warpgroup is to go on with the sums.
   template <class Ring, class Issued>
-  SLUICE_DEVICE void multiply(const MainloopParams& params, const Ring& ring, Accumulators<config>& sums, typename Ring::Position& at,
+  SLUICE_DEVICE bool multiply(const MainloopParams& params, const Ring& ring, Accumulators<config>& sums, typename Ring::Position& at,
                               int k_tiles, Issued&& issued) const {
-    if constexpr (kHasBlocks && kAll > 1)
-      if (blocks_ > 0) return Consumer<config, 1>(params, ring, first_block_).multiply(sums, at, k_tiles, issued);
-    sums.clear();
-    pass_over(ring, at, k_tiles);
-    issued();
+    if (blocks_ == kAll)
+      Consumer<config>(params, ring, first_block_).multiply(sums, at, k_tiles, issued);
+    else
+      multiply_less(params, ring, sums, at, k_tiles, issued);
+    return true;
   }
 
  private:
@@ -53,6 +53,16 @@ class ShortTile {
   static constexpr bool kHasBlocks = !swapped(config);
   static constexpr int kAll = Accumulators<config>::kBlocks;
   static_assert(kAll <= 2, "of three blocks there might be two");
+
+  template <class Ring, class Issued>
+  SLUICE_DEVICE void multiply_less(const MainloopParams& params, const Ring& ring, Accumulators<config>& sums, typename Ring::Position& at,
+                                   int k_tiles, Issued&& issued) const {
+    if constexpr (kHasBlocks && kAll > 1)
+      if (blocks_ > 0) return Consumer<config, 1>(params, ring, first_block_).multiply(sums, at, k_tiles, issued);
+    sums.clear();
+    pass_over(ring, at, k_tiles);
+    issued();
+  }
 
   // Takes part in the ring and no more.
   template <class Ring>

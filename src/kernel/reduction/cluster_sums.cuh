@@ -57,7 +57,7 @@ class ClusterSums {
 
  private:
   using Ring = Pipeline<config>;
-  static constexpr int kWarpgroups = consumer_warpgroups(config);
+  static constexpr int kWarpgroups = sharing_warpgroups(config);
   static constexpr int kPackets = packets_per_warpgroup(config);
   static constexpr int kPerBlock = packets_per_block(config);
   static constexpr int kAreaBytes = Ring::kLayout.stages * stage_bytes(config) / kWarpgroups / 16 * 16;
