@@ -61,7 +61,7 @@ class PlanInfo(Structure):
 
 
 class Arguments(Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), *_fields(_pointer, "a b c d bias scale_a scale_b groups scale_d")]
+    _fields_ = [("struct_size", ctypes.c_size_t), *_fields(_pointer, "a b c d bias scale_a scale_b groups scale_d group_arguments"), ("group_arguments_size", _u64)]
 
 
 class QuantizeProblem(Structure):
