@@ -293,7 +293,7 @@ Status check_general(const GemmProblem& p) {
       return no(std::string("alignment_") + name + "_bytes = " + text(alignment) +
                 " with general groups; operands must start at multiples of 16 bytes: move them");
   if (p.epilogue.bias == Bias::per_group_column)
-    return no("bias = per-group-column with general groups, each of which has a bias of its own (GroupArguments::bias); pass per-column");
+    return no("bias = per_group_column with general groups, each of which has a bias of its own (GroupArguments::bias); pass per_column");
   for (const auto& [name, stride] : {std::pair{"lda", p.lda},
                                      {"ldb", p.ldb},
                                      {"ldc", p.ldc},

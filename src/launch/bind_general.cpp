@@ -38,6 +38,9 @@ Result<GeneralGemmParams> bind_general(const Plan& plan, const GemmArguments& ar
   if (plan.workspace_bytes < static_cast<std::size_t>(needed))
     return Error{ErrorCode::invalid_argument, "the plan asks for " + std::to_string(plan.workspace_bytes) + " bytes of workspace, its " +
                                                   std::to_string(p.batch) + " groups need " + std::to_string(needed) + "; plan again"};
+  if (const auto behind = reinterpret_cast<std::uintptr_t>(workspace) % kPreparedAlignmentBytes; behind != 0)
+    return Error{ErrorCode::misaligned, "the workspace starts " + std::to_string(behind) + " bytes behind a multiple of " +
+                                            std::to_string(kPreparedAlignmentBytes) + ", where tensor maps cannot lie; move it"};
   std::byte* const prepared = static_cast<std::byte*>(workspace) + kFlagBytes;
   const Result<GemmParams> bound =
       bind(plan_of_largest(plan), {.a = prepared, .b = prepared, .c = prepared, .d = prepared, .bias = prepared}, workspace, encode);

@@ -45,7 +45,7 @@ SLUICE_DEVICE bool starts_at_multiples(const void* data, std::int64_t pitch_byte
 // The copy engine stores D where it stores that of the largest group, if it can address this one (launch/bind.cpp).
 SLUICE_DEVICE StorePath store_path_of_group(const GeneralGemmParams& params, const GroupArguments& group) {
   constexpr int kPacketBytes = 16;
-  const int bytes = params.general.result_bytes;
+  const std::int64_t bytes = params.general.result_bytes;
   const bool addressable = group.n * bytes % kPacketBytes == 0 && starts_at_multiples(group.d, group.ldd * bytes, kPacketBytes);
   return addressable ? params.epilogue.path : StorePath::elementwise;
 }
