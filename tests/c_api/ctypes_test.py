@@ -25,7 +25,7 @@ def structures(header):
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \w+;", text, flags=re.S):
         fields = []
         for declaration in filter(None, (line.strip() for line in body.split(";"))):
-            pointer = re.fullmatch(r"(const )?(char|void|float|u?int32_t)\*\s*(\w+)", declaration)
+            pointer = re.fullmatch(r"(const )?(char|void|float|u?int32_t|sluice_group_arguments)\*\s*(\w+)", declaration)
             array = re.fullmatch(r"char (\w+)\[(\d+)\]", declaration)
             if pointer:
                 fields.append((pointer.group(3), ctypes.c_char_p if pointer.group(2) == "char" else ctypes.c_void_p))
