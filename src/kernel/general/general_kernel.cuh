@@ -85,6 +85,7 @@ class GeneralKernel {
     const GeneralProducer<config, operand> producer(operand == Operand::p ? params_.mainloop.p : params_.mainloop.q, ring_);
     typename Ring::Position at;
     typename Work::Position work_at;
+    int acquired = -1;  // whose map this thread has: once is enough, and takes its time
     SLUICE_NO_UNROLL
     for (;;) {
       const WorkTile tile = work_.read(work_at);
@@ -94,7 +95,8 @@ class GeneralKernel {
       if (tile.k_end == 0) continue;  // has no maps
       const PreparedGroup& group = params_.general.prepared[tile.group];
       const arch::TensorMap& map = operand == Operand::p ? group.p : group.q;
-      arch::acquire_tensor_map(map);
+      if (tile.group != acquired) arch::acquire_tensor_map(map);
+      acquired = tile.group;
       producer.load(at, tile, map);
     }
   }
@@ -104,6 +106,7 @@ class GeneralKernel {
     const int first_block = kPingpong ? 0 : warpgroup * blocks_per_warpgroup(config);
     typename Ring::Position at;
     typename Work::Position work_at;
+    int acquired = -1;  // whose maps of D
     arch::wait_for_predecessor();
     static_assert(kWorkSlots % 2 == 0, "pingpong: of the work ring's slots each consumer has every second");
     if (kPingpong && warpgroup == 1) give_turn(0);
@@ -129,19 +132,20 @@ class GeneralKernel {
         rows.multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
-      store(sums, tile, warpgroup, first_block);
+      store(sums, tile, warpgroup, first_block, acquired);
       at.stage = arch::uniform(at.stage);  // as in GemmKernel
     }
     if (arch::thread_in_warpgroup() == 0) arch::bulk_wait_read<0>();  // before the CTA ends: the copy engine has read the buffers
   }
 
-  SLUICE_DEVICE void store(const Accumulators<config>& sums, WorkTile tile, int warpgroup, int first_block) const {
+  SLUICE_DEVICE void store(const Accumulators<config>& sums, WorkTile tile, int warpgroup, int first_block, int& acquired) const {
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
     const EpilogueParams& group = params_.general.prepared[tile.group].epilogue;
-    if (arch::thread_in_warpgroup() == 0 && group.path == StorePath::copy_engine) {  // it stores
+    if (arch::thread_in_warpgroup() == 0 && tile.group != acquired && group.path == StorePath::copy_engine) {  // it stores
       if (params_.general.stores_chunks) arch::acquire_tensor_map(group.map_d);
       if (params_.general.stores_rest) arch::acquire_tensor_map(group.map_d_rest);
     }
+    acquired = tile.group;
     tile.group = 0;  // each has a D of its own
     TileStore<config>(group, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block)
         .store(sums, tile, TilePart{});

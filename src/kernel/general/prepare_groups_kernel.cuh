@@ -38,8 +38,10 @@ SLUICE_DEVICE void make_map(const arch::TensorMap& from, const MatrixOfGroup& ma
   arch::publish_tensor_map(to, shared);
 }
 
+// `bytes` is a power of two, though the compiler cannot know.
 SLUICE_DEVICE bool starts_at_multiples(const void* data, std::int64_t pitch_bytes, int bytes) {
-  return reinterpret_cast<std::uintptr_t>(data) % static_cast<unsigned>(bytes) == 0 && pitch_bytes % bytes == 0;
+  const std::uint64_t both = reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uint64_t>(pitch_bytes);
+  return (both & static_cast<std::uint64_t>(bytes - 1)) == 0;
 }
 
 // The copy engine stores D where it stores that of the largest group, if it can address this one (launch/bind.cpp).
