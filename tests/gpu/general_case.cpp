@@ -60,6 +60,7 @@ void add_epilogues(const Sizes& one, std::vector<GeneralCase>& cases) {
     return cases.back();
   };
   add("16 bits", {.alpha = 2}, DataType::bf16);
+  add("rows that end in a packet", {}, DataType::bf16).pad_elems = 5;  // of 16 bytes, which the copy engine would fill up
   add("C", {.alpha = 0.5f, .beta = 2}, DataType::fp16).pad_elems = 8;
   add("C is D", {.beta = 1}, DataType::fp32).c_is_d = true;
   add("bias of rows, relu", {.bias = Bias::per_row, .activation = Activation::relu}, DataType::bf16);
@@ -105,6 +106,9 @@ std::vector<GeneralCase> general_cases(const KernelConfig& kernel, bool few) {
   cases.push_back(sized("17 of random sizes", random_sizes(17, 17, {2 * m, 2 * n, 3 * k})));
   cases.push_back(sized("a giant among small", {{5, 8, 16}, {0, 0, 0}, {3 * m + 1, 2 * n + 16, 4 * k + 8}, {1, 24, k}, {m, 8, 0}}));
   cases.push_back(sized("256 groups", random_sizes(256, 256, {few ? 12 : 2 * m, few ? 24 : 2 * n, few ? 20 : 4 * k})));
+  std::vector<Sizes> every_second;
+  for (std::int32_t i = 0; i < 40; ++i) every_second.push_back({3 + i, 40, i % 2 == 0 ? k + 6 : 0});
+  cases.push_back(sized("every second without K", every_second));
   cases.push_back(sized("dealt out", random_sizes(5, 5, {2 * m, 2 * n, 2 * k})));
   cases.back().claim = WorkClaim::fixed;
   cases.push_back(sized("sizes out of range", {{m + 9, n, -5}, {-1, n, k}, {m, 2 * n, 9 * k}}));
