@@ -1,7 +1,6 @@
 # The kernels, for each machine one instance file for each line of core/kernel_list.def (those with a recorder, and those for general
 # groups, have lines of their own) and each type that quantize and histogram read, one for the packing of weights of 4 bits, one for what
-# prepares general groups, one for each pair of types and head size of
-# attention, and the launch room.
+# prepares general groups, one for each pair of types and head size of attention, and the launch room.
 
 set(list_file ${PROJECT_SOURCE_DIR}/src/core/kernel_list.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})

@@ -24,7 +24,7 @@ struct GroupArguments {
   std::int32_t m = 0;
   std::int32_t n = 0;
   std::int32_t k = 0;
-  std::int32_t reserved = 0;
+  std::int32_t reserved = 0;  // 0
   // In elements, or kPacked: k, k, n and n, as they count.
   std::int64_t lda = kPacked;
   std::int64_t ldb = kPacked;

@@ -1,6 +1,7 @@
 // General groups: what validate() makes of them, plans for them, and what run_on_cpu() and verify() compute.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -12,6 +13,8 @@
 #include "core/check_arguments.hpp"
 #include "core/check_plan.hpp"
 #include "core/general_groups.hpp"
+#include "core/kernel_instances.hpp"
+#include "core/kernel_layout.hpp"
 #include "devices.hpp"
 #include "gemm_data.hpp"
 #include "refused.hpp"
@@ -137,6 +140,18 @@ TEST(GeneralGroups, PlansThatDoNotFitAreSeen) {
   bad = *plan({.m = 4096, .n = 7168, .k = 2048, .batch = 8}, h200(), {.kernel_name = "bf16_rc_coop_128x224x64_c2x1"});
   bad.problem = *validate(general());
   expect_refused(check_plan(bad), ErrorCode::invalid_argument, {"cannot find out what such groups are"});
+}
+
+TEST(GeneralGroups, KernelsStandInTheListAsWell) {
+  int compiled = 0;
+  for_each_general_kernel([&]<KernelConfig config>() {
+    ++compiled;
+    EXPECT_EQ(std::count(kernel_list().begin(), kernel_list().end(), config), 1) << name(config);
+    EXPECT_TRUE(resources(config).computes_general_groups);
+    EXPECT_TRUE(k_major_a(config) && k_major_b(config) && config.load == LoadPath::tma && !streams(config)) << name(config);
+  });
+  EXPECT_EQ(compiled, std::count_if(kernel_list().begin(), kernel_list().end(),
+                                    [](const KernelConfig& kernel) { return resources(kernel).computes_general_groups; }));
 }
 
 // Three groups with nothing in common, with their memory.
