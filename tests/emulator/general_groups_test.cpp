@@ -88,5 +88,19 @@ TEST(GeneralGroups, TheEmulatorRefusesBrokenPromises) {
   EXPECT_NE(message_for([](GroupArguments& g) { g.lda = 8; }).find("group 1: lda = 8 is shorter than"), std::string::npos);
 }
 
+TEST(GeneralGroups, AreNotTraced) {
+  const KernelConfig kernel{.tile_m = 128, .tile_n = 128};
+  const GeneralCase each = general_cases(kernel, true)[1];
+  const Result<Plan> made = plan_case(each, kernel);
+  ASSERT_TRUE(made) << made.error().message;
+  GeneralMemory memory(each, 1);
+  const std::vector<GroupArguments> groups = memory.groups(memory.data());
+  std::vector<std::uint64_t> buffer(1 << 16);
+  const Status status = run_traced_on_emulator(*made, {.group_arguments = groups.data()},
+                                               {.data = buffer.data(), .bytes = buffer.size() * sizeof(std::uint64_t)});
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("grouping = general cannot be traced"), std::string::npos) << status.error().message;
+}
+
 }  // namespace
 }  // namespace sluice
