@@ -112,6 +112,15 @@ std::vector<GroupedShape> all_shapes() {
     ragged("skewed", type, equal(64, 512), {4096, 4096});
     ragged("skewed", type, zipf(64, 32768), {4096, 4096});
   }
+  // Groups of rows again, as products of their own.
+  const auto general = [&](const Rows& rows, const Weights& w) {
+    shapes.push_back({.set = "general", .type = bf16, .grouping = Grouping::general, .rows = rows, .n = w.n, .k = w.k});
+  };
+  general(equal(8, 4096), kProjections[1]);
+  general(equal(64, 512), {4096, 4096});
+  general(zipf(64, 32768), {4096, 4096});
+  general(about_equal(32, 670), {4096, 4096});
+  general(equal(256, 128), {512, 7168});
   for (const Weights& w : {Weights{4096, 2048}, Weights{7168, 2048}})
     for (const int tokens : {16, 128, 4096}) ragged("w4", int4, routed(64, tokens, 8), w);
   const auto gradients = [&](DataType type, const Rows& rows, const Weights& w) {
@@ -155,11 +164,17 @@ GemmProblem grouped_problem(const GroupedShape& shape) {
   if (shape.grouping == Grouping::along_k) p.k = all_rows(shape);
   p.batch = static_cast<std::int64_t>(shape.rows.size());
   p.grouping = shape.grouping;
-  if (shape.grouping == Grouping::masked) {
-    p.m = shape.room;
+  if (shape.grouping == Grouping::masked || shape.grouping == Grouping::general) {
+    p.m = shape.grouping == Grouping::masked ? shape.room : *std::max_element(shape.rows.begin(), shape.rows.end());
     p.expected_rows = std::max<std::int64_t>(1, all_rows(shape) / p.batch);
   }
   return p;
+}
+
+GemmProblem problem_in_memory(const GroupedShape& shape) {
+  GroupedShape rows = shape;
+  if (shape.grouping == Grouping::general) rows.grouping = Grouping::ragged;
+  return grouped_problem(rows);
 }
 
 GemmProblem dense_problem(const GroupedShape& shape) {

@@ -12,7 +12,7 @@
 namespace sluice::bench {
 
 struct GroupedShape {
-  std::string set;                 // "contiguous", "unpadded", "experts", "masked", "skewed", "gradients", "w4"
+  std::string set;                 // "contiguous", "unpadded", "experts", "masked", "skewed", "general", "gradients", "w4"
   DataType type = DataType::e4m3;  // of A and B, or int4: of B, beside a bf16 A
   Grouping grouping = Grouping::ragged;
   std::vector<std::int32_t> rows;  // of each group; along K what each has of K, its tokens too
@@ -23,14 +23,17 @@ struct GroupedShape {
 
 // Those whose set, type or size contains `filter`; all if it is empty. The shapes are those for which DeepGEMM's times are known
 // (contiguous, masked), experts with few rows that nobody pads (unpadded), 256 of them with 128 rows (experts), and 64 whose rows follow
-// Zipf's law beside 64 equal ones (skewed), gradients of the weights of either (gradients, along K; of e4m3 in whole blocks of 128 tokens),
-// and 64 experts with weights of 4 bits, of which each token goes to eight (w4).
+// Zipf's law beside 64 equal ones (skewed), groups of rows as products of their own, in the same memory (general), gradients of the weights
+// of either (gradients, along K; of e4m3 in whole blocks of 128 tokens), and 64 experts with weights of 4 bits, of which each token goes to
+// eight (w4).
 std::vector<GroupedShape> grouped_shapes(const std::string& filter);
 
 std::string to_string(
     const GroupedShape& shape);  // "e4m3 ragged 4x8192x4096x7168": groups, rows in the mean, n, k (along K: groups, K, n, m)
 std::int64_t all_rows(const GroupedShape& shape);
 GemmProblem grouped_problem(const GroupedShape& shape);
+// What its numbers say, and its memory holds: groups of rows, of general groups too.
+GemmProblem problem_in_memory(const GroupedShape& shape);
 std::vector<std::int32_t> group_numbers(const GroupedShape& shape);  // GemmArguments::groups
 // One product of as many rows, as a comparison; along K a batch of products that all have as much of K as groups have in the mean; of
 // weights of 4 bits the same groups with bf16 weights.

@@ -12,6 +12,7 @@
 #include "bench/stream.hpp"
 #include "bench/suites.hpp"
 #include "bench/tuning.hpp"
+#include "sluice/group_arguments.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/w4.hpp"
 
@@ -40,10 +41,10 @@ std::string describe(const Plan& plan) { return fmt::format("{} {}", name(plan.k
 
 GroupedMeasurement::GroupedMeasurement(const BenchOptions& options, const std::vector<GroupedShape>& shapes, const DeviceSpec& device)
     : options_(options), device_(device), check_(stream_) {
-  std::size_t inputs = 0, outputs = 0, scales = 0, numbers = 0, dense = 0, codes = 0;
+  std::size_t inputs = 0, outputs = 0, scales = 0, numbers = 0, groups = 0, dense = 0, codes = 0;
   for (const GroupedShape& shape : shapes) {
     const Operands operands = place(shape);
-    const GemmProblem p = validated(grouped_problem(shape));
+    const GemmProblem p = validated(problem_in_memory(shape));
     const std::size_t all_sets = static_cast<std::size_t>(operands.sets) * (operands.a_bytes + operands.b_bytes);
     dense = std::max(dense, static_cast<std::size_t>(operands.sets) * operands.dense_b_bytes);
     if (has_w4(shape)) codes = std::max(codes, padded(product(p.n, p.k) / 2) + padded(2 * product(p.n, w4_groups(p.k, kBenchW4))));
@@ -51,6 +52,8 @@ GroupedMeasurement::GroupedMeasurement(const BenchOptions& options, const std::v
     outputs = std::max(outputs, static_cast<std::size_t>(operands.sets) * operands.d_bytes);
     scales = std::max(scales, sizeof(float) * static_cast<std::size_t>(std::max(scale_elems_a(p), scale_elems_b(p))));
     numbers = std::max(numbers, sizeof(std::int32_t) * (shape.rows.size() + 1));
+    if (shape.grouping == Grouping::general)
+      groups = std::max(groups, static_cast<std::size_t>(operands.sets) * shape.rows.size() * sizeof(GroupArguments));
   }
   inputs_ = DeviceBuffer(std::max<std::size_t>(inputs, 1));
   dense_b_ = DeviceBuffer(std::max<std::size_t>(dense, 1));
@@ -58,6 +61,7 @@ GroupedMeasurement::GroupedMeasurement(const BenchOptions& options, const std::v
   outputs_ = DeviceBuffer(std::max<std::size_t>(outputs, 1));
   scales_ = DeviceBuffer(std::max<std::size_t>(scales, 16));
   numbers_ = DeviceBuffer(std::max<std::size_t>(numbers, 16));
+  groups_ = DeviceBuffer(std::max<std::size_t>(groups, 16));
   const auto elements = static_cast<std::int64_t>(scales_.size_bytes() / sizeof(float));
   fill_random(scales_.data(), DataType::fp32, {.length = elements, .pitch = elements}, Distribution::positive, 2, stream_,
               1 / spread(DataType::e4m3));
@@ -65,7 +69,7 @@ GroupedMeasurement::GroupedMeasurement(const BenchOptions& options, const std::v
 
 // Three times what L2 holds, at the least, goes by before a set is used again.
 GroupedMeasurement::Operands GroupedMeasurement::place(const GroupedShape& shape) {
-  const GemmProblem p = validated(grouped_problem(shape));
+  const GemmProblem p = validated(problem_in_memory(shape));
   Operands operands;
   const auto element = static_cast<std::size_t>(size_bytes(p.type_a));
   operands.a_bytes = padded(product(rows_in_memory(p), p.k) * element);
@@ -92,6 +96,27 @@ GemmArguments GroupedMeasurement::arguments(const GroupedShape& shape, const Ope
   return all;
 }
 
+// Each group's rows, and the weights that they are multiplied with, where ragged groups have them.
+void GroupedMeasurement::place_groups(const GroupedShape& shape, const Operands& operands) {
+  const std::int64_t element = size_bytes(shape.type);
+  std::vector<GroupArguments> groups;
+  for (int set = 0; set < operands.sets; ++set) {
+    const GemmArguments all = arguments(shape, operands, set, true);
+    const auto *a = static_cast<const std::byte*>(all.a), *b = static_cast<const std::byte*>(all.b);
+    auto* d = static_cast<std::byte*>(all.d);
+    for (const std::int32_t rows : shape.rows) {
+      groups.push_back(
+          {.a = a, .b = b, .d = d, .m = rows, .n = static_cast<std::int32_t>(shape.n), .k = static_cast<std::int32_t>(shape.k)});
+      a += rows * shape.k * element;
+      b += shape.n * shape.k * element;
+      d += rows * shape.n * element;
+    }
+  }
+  check(cudaMemcpyAsync(groups_.data(), groups.data(), groups.size() * sizeof(GroupArguments), cudaMemcpyHostToDevice, stream_),
+        "placing groups");
+  stream_.synchronize("placing groups");
+}
+
 void GroupedMeasurement::reserve_workspace(const Plan& plan) {
   if (plan.workspace_bytes <= workspace_.size_bytes()) return;
   stream_.synchronize("replacing the workspace");
@@ -101,9 +126,11 @@ void GroupedMeasurement::reserve_workspace(const Plan& plan) {
 
 Enqueue GroupedMeasurement::enqueue(const GroupedShape& shape, const Operands& operands, const Plan& plan) {
   reserve_workspace(plan);
-  const bool dense = plan.problem.type_b != DataType::int4;
-  return [this, &shape, &operands, &plan, dense](int set, cudaStream_t stream) {
-    const Status status = run(plan, arguments(shape, operands, set, dense), workspace_.data(), workspace_.size_bytes(), stream);
+  const bool dense = plan.problem.type_b != DataType::int4, general = plan.problem.grouping == Grouping::general;
+  return [this, &shape, &operands, &plan, dense, general](int set, cudaStream_t stream) {
+    const auto* const groups = reinterpret_cast<const GroupArguments*>(groups_.data()) + static_cast<std::size_t>(set) * shape.rows.size();
+    const GemmArguments given = general ? GemmArguments{.group_arguments = groups} : arguments(shape, operands, set, dense);
+    const Status status = run(plan, given, workspace_.data(), workspace_.size_bytes(), stream);
     if (!status) throw DeviceFailure(status.error().message);
   };
 }
@@ -113,7 +140,8 @@ std::string GroupedMeasurement::verify(const GroupedShape& shape, const Operands
   check(cudaMemsetAsync(first.d, kPoisonByte, operands.d_bytes, stream_), "poisoning an output");
   enqueue(shape, operands, plan)(0, stream_);
   check_.reset();
-  check_.against_reference(with_dense_weights(plan.problem), first, nullptr, Exactness::bounded, kSamples);
+  const GemmProblem in_memory = shape.grouping == Grouping::general ? validated(problem_in_memory(shape)) : plan.problem;
+  check_.against_reference(with_dense_weights(in_memory), first, nullptr, Exactness::bounded, kSamples);
   const CheckReport report = check_.fetch();
   return report.ok() ? "" : to_string(report);
 }
@@ -201,6 +229,7 @@ GroupedResult GroupedMeasurement::measure(const GroupedShape& shape) {
         "placing the sizes of groups");
   const Operands operands = place(shape);
   if (has_w4(shape)) fill_w4(shape, operands);
+  if (shape.grouping == Grouping::general) place_groups(shape, operands);
   stream_.synchronize("making operands");
   try {
     result.wrong = verify(shape, operands, *plan);

@@ -30,6 +30,7 @@ class GroupedMeasurement {
   // dense: of weights of 4 bits, what they are in bf16.
   GemmArguments arguments(const GroupedShape& shape, const Operands& operands, int set, bool dense) const;
   void fill_w4(const GroupedShape& shape, const Operands& operands);
+  void place_groups(const GroupedShape& shape, const Operands& operands);  // general ones
   Enqueue enqueue(const GroupedShape& shape, const Operands& operands, const Plan& plan);
   std::string verify(const GroupedShape& shape, const Operands& operands, const Plan& plan);
   void time_all(const GroupedShape& shape, const Operands& operands, const Plan& plan, GroupedResult& result);
@@ -39,7 +40,7 @@ class GroupedMeasurement {
   BenchOptions options_;
   DeviceSpec device_;
   DeviceStream stream_;
-  DeviceBuffer inputs_, dense_b_, codes_, scales_, outputs_, numbers_, workspace_;
+  DeviceBuffer inputs_, dense_b_, codes_, scales_, outputs_, numbers_, groups_, workspace_;
   DataType filled_ = DataType::fp32;  // what the inputs are now
   DeviceCheck check_;
 };

@@ -102,7 +102,7 @@ void add_bench_command(CLI::App& app, Session& session) {
       ->needs(chain);
   CLI::Option* grouped = command->add_option("--grouped", options.grouped,
                                              "Instead of a suite products of groups of rows, with sizes on the device: all, or a text in "
-                                             "their set, type or size (contiguous, unpadded, experts, masked, skewed, gradients)");
+                                             "their set, type or size (contiguous, unpadded, experts, masked, skewed, general, gradients)");
   grouped->excludes(chain);
   CLI::Option* floor = command->add_option(
       "--floor", options.floor,

@@ -260,7 +260,7 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
                   fmt::format("Whether B's matrices belong to groups of rows of A: {}. Ragged: the rows of all groups follow one "
                               "another in A, [m, k]; masked: A is [groups, m, k], of whose rows the first count; along-k: the columns "
                               "of A, [m, k], and the rows of B, [k, n], do, and D is [groups, m, n]",
-                              kGroupings))
+                              kGroupingsOfFiles))
       ->capture_default_str();
   command.add_option("--groups", files.groups.sizes,
                      "Rows of each group, or elements of K (with FP8 multiples of 128): numbers separated by commas, or a .npy file (but "

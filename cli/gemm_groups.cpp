@@ -84,8 +84,13 @@ std::int64_t Groups::size() const {
 std::int64_t row_matrices(const GemmProblem& problem) { return problem.grouping == Grouping::ragged ? 1 : problem.batch; }
 
 Result<Groups> read_groups(const WantedGroups& wanted) {
-  const Result<Grouping> grouping = choose("--grouping", wanted.grouping, &parse_grouping, kGroupings);
+  const Result<Grouping> grouping = choose("--grouping", wanted.grouping, &parse_grouping, kGroupingsOfFiles);
   if (!grouping) return grouping.error();
+  if (*grouping == Grouping::general)
+    return wrong(
+        fmt::format("--grouping general has matrices of many sizes, for which this command has no files; choose one of {}, or "
+                    "call run() with GroupArguments",
+                    kGroupingsOfFiles));
   Groups groups{.grouping = *grouping};
   if (*grouping == Grouping::none) {
     if (!wanted.sizes.empty())

@@ -179,7 +179,7 @@ void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
       .add_option(
           "--grouping", flags.grouping,
           fmt::format("Whether --batch counts groups, whose sizes the device reads: {}. Ragged: --m rows in all; masked: room for --m "
-                      "rows in each; along-k: --k in all",
+                      "rows in each; along-k: --k in all; general: --m, --n and --k are the largest of any",
                       kGroupings))
       ->capture_default_str();
   add_expected_rows_flag(command, flags.expected_rows);
@@ -226,7 +226,8 @@ Result<GemmProblem> to_problem(const ProblemFlags& flags) {
   if (Status s = choose_into(problem.grouping, "--grouping", flags.grouping, &parse_grouping, kGroupings); !s) return s.error();
   problem.expected_rows = flags.expected_rows;
   if (problem.grouping == Grouping::none && flags.expected_rows != 0)
-    return Error{ErrorCode::invalid_argument, "--expected-rows is about groups; pass --grouping ragged or masked, or leave it out"};
+    return Error{ErrorCode::invalid_argument,
+                 "--expected-rows is about groups; pass --grouping ragged, masked or general, or leave it out"};
   problem.constant_a = flags.constant.find('a') == 0;
   problem.constant_b = flags.constant == "b" || flags.constant == "ab";
   const Result<Bias> bias = choose("--bias", flags.bias, &parse_bias, kBiases);

@@ -1,16 +1,16 @@
-# The kernels, for each machine one instance file for each line of core/kernel_list.def (those with a recorder have lines of their own) and
-# each type that quantize and histogram read, one for the packing of weights of 4 bits, one for each pair of types and head size of
-# attention, and the launch room.
+# The kernels, for each machine one instance file for each line of core/kernel_list.def (those with a recorder, and those for general
+# groups, have lines of their own) and each type that quantize and histogram read, one for the packing of weights of 4 bits, one for what
+# prepares general groups, one for each pair of types and head size of attention, and the launch room.
 
 set(list_file ${PROJECT_SOURCE_DIR}/src/core/kernel_list.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
-file(STRINGS ${list_file} kernel_lines REGEX "^SLUICE_(TRACED_)?KERNEL\\(")
+file(STRINGS ${list_file} kernel_lines REGEX "^SLUICE_(TRACED_|GENERAL_)?KERNEL\\(")
 
 # sluice_instances(FOLDER EXTENSION OUT): the names of the generated files.
 function(sluice_instances folder extension out)
   set(files)
   foreach(line IN LISTS kernel_lines)
-    string(REGEX REPLACE "^SLUICE_(TRACED_)?KERNEL\\((.*)\\).*$" "\\2" name "${line}")
+    string(REGEX REPLACE "^SLUICE_(TRACED_|GENERAL_)?KERNEL\\((.*)\\).*$" "\\2" name "${line}")
     string(REGEX REPLACE ", *" "_" name "${name}")
     set(instance kernel/kernel_instance)
     if(line MATCHES "[(][a-z0-9]+, *streaming,")
@@ -19,6 +19,9 @@ function(sluice_instances folder extension out)
     if(line MATCHES "^SLUICE_TRACED_KERNEL")
       set(instance kernel/trace/traced_instance)
       string(PREPEND name traced_)
+    elseif(line MATCHES "^SLUICE_GENERAL_KERNEL")
+      set(instance kernel/general/general_instance)
+      string(PREPEND name general_)
     endif()
     set(file ${PROJECT_BINARY_DIR}/${folder}/gemm_${name}.${extension})
     file(CONFIGURE OUTPUT ${file} CONTENT "#include \"${instance}.cuh\"\n\n${line}\n" @ONLY)
@@ -31,6 +34,9 @@ function(sluice_instances folder extension out)
   endforeach()
   set(file ${PROJECT_BINARY_DIR}/${folder}/w4_packing.${extension})
   file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/w4/w4_instance.cuh\"\n\nSLUICE_W4_KERNELS\n" @ONLY)
+  list(APPEND files ${file})
+  set(file ${PROJECT_BINARY_DIR}/${folder}/prepare_groups.${extension})
+  file(CONFIGURE OUTPUT ${file} CONTENT "#include \"kernel/general/prepare_groups_instance.cuh\"\n\nSLUICE_PREPARE_GROUPS_KERNEL\n" @ONLY)
   list(APPEND files ${file})
   foreach(type int32 float32 uint8)
     set(file ${PROJECT_BINARY_DIR}/${folder}/histogram_${type}.${extension})

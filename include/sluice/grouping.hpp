@@ -17,15 +17,18 @@ namespace sluice {
 //           [groups[g], groups[g + 1]) of A and these rows of B, as gradients of weights are. batch + 1 ascending numbers. D[g] is written
 //           for a group without any, too: its product is 0. Numbers of FP8 operands are multiples of 128, which the caller promises: on
 //           the device any other counts as the multiple below it, and where they are in host memory it is refused.
+//   general every group is a product of its own: sizes, leading dimensions and pointers are those of GemmArguments::group_arguments
+//           (group_arguments.hpp), batch of them.
 // Sizes that lie outside of the matrices are taken to end with them.
 //
 // In GemmProblem: ragged, D has no batch stride, and neither have A, C and the scales of A and D (A's cannot be in blocks of 128 rows,
 // since groups begin anywhere); a bias of each row has m elements. masked: m is what there is room for in a group. along_k: k is that of
 // all groups; A, B and their scales have no batch stride. Operands of 16 bits are aligned to 16 bytes, A column-major and B row-major
-// (groups then begin anywhere); of FP8, groups begin and end at multiples of 128, as k does.
-enum class Grouping : std::uint8_t { none, ragged, masked, along_k };
+// (groups then begin anywhere); of FP8, groups begin and end at multiples of 128, as k does. general: m, n and k are the largest of any
+// group; strides are left kPacked, operands are bf16 or fp16 with K contiguous in both, and start at multiples of 16 bytes.
+enum class Grouping : std::uint8_t { none, ragged, masked, along_k, general };
 
-const char* to_string(Grouping grouping);  // "none", "ragged", "masked", "along-k"
+const char* to_string(Grouping grouping);  // "none", "ragged", "masked", "along-k", "general"
 std::optional<Grouping> parse_grouping(std::string_view text);
 
 }  // namespace sluice

@@ -15,6 +15,7 @@ struct KernelResources {
   bool joins_pieces = false;             // can compute tiles in pieces: split-K, stream-K, hybrid
   bool computes_groups = false;          // of rows that the device counts (Grouping)
   bool computes_groups_along_k = false;  // K contiguous in neither operand, or FP8 with k-tiles of 128
+  bool computes_general_groups = false;  // compiled for them, too
 
   bool operator==(const KernelResources&) const = default;
 };

@@ -14,6 +14,7 @@ struct CUstream_st;
 namespace sluice {
 
 using Stream = CUstream_st*;  // cudaStream_t, without the CUDA headers
+struct GroupArguments;
 
 struct GemmArguments {
   const void* a = nullptr;
@@ -25,6 +26,7 @@ struct GemmArguments {
   const float* scale_b = nullptr;
   float* scale_d = nullptr;              // read with per_tensor, written with per_vector_128
   const std::int32_t* groups = nullptr;  // needed when the problem is grouped: sizes, see Grouping. As the others, in device memory
+  const GroupArguments* group_arguments = nullptr;  // of general groups: `batch` of them, and then nothing else
 };
 
 // Once for each workspace, before the first plan uses it: clears the flags in its first 64 KiB. Every run leaves them cleared, whatever

@@ -63,8 +63,14 @@ enum sluice_scaling {
  * Ragged: the rows of all groups lie one after another in A and D (and C), group g has rows [groups[g], groups[g + 1]), and batch + 1
  * ascending numbers say so. Masked: of the m rows of each matrix the first groups[g] count. Along k: D[g] is the product of the columns
  * [groups[g], groups[g + 1]) of A and these rows of B; batch + 1 ascending numbers, multiples of 128 with FP8 operands (any other counts
- * as the multiple below it). sluice/grouping.hpp says more. */
-enum sluice_grouping { SLUICE_NO_GROUPS = 0, SLUICE_RAGGED_GROUPS = 1, SLUICE_MASKED_GROUPS = 2, SLUICE_GROUPS_ALONG_K = 3 };
+ * as the multiple below it). General: every group is a product of its own, a sluice_group_arguments. sluice/grouping.hpp says more. */
+enum sluice_grouping {
+  SLUICE_NO_GROUPS = 0,
+  SLUICE_RAGGED_GROUPS = 1,
+  SLUICE_MASKED_GROUPS = 2,
+  SLUICE_GROUPS_ALONG_K = 3,
+  SLUICE_GENERAL_GROUPS = 4
+};
 /* In the options, 0 leaves the choice to the planner. */
 enum sluice_schedule { SLUICE_ANY_SCHEDULE = 0, SLUICE_COOPERATIVE = 1, SLUICE_PINGPONG = 2, SLUICE_STREAMING = 3, SLUICE_SLICED_K = 4 };
 enum sluice_scheduler {
@@ -212,6 +218,21 @@ typedef struct sluice_plan_info {
   double reduction_us; /* bringing the pieces of a tile together */
 } sluice_plan_info;
 
+/* One of a problem's general groups: D = activation(alpha A B + beta C + bias). An array of these lies in device memory for sluice_run(),
+ * and is read when the kernels run. It has no struct_size: sluice_arguments says how long each is. sluice/group_arguments.hpp says what the
+ * caller promises of pointers and leading dimensions, and when pointers may be null. Sizes below 0 count as 0, and those over the problem's
+ * m, n and k as these. */
+typedef struct sluice_group_arguments {
+  const void* a; /* aligned to 16 bytes, as each of its rows is, */
+  const void* b; /* and each of its columns */
+  const void* c; /* read when beta != 0; may be d, if ldc is ldd */
+  void* d;
+  const void* bias; /* m or n values, read when the problem has one */
+  int32_t m, n, k;
+  int32_t reserved;           /* 0 */
+  int64_t lda, ldb, ldc, ldd; /* in elements, or SLUICE_PACKED: k, k, n and n */
+} sluice_group_arguments;
+
 /* Device pointers for sluice_run(), host pointers for the others, aligned as the problem promised. */
 typedef struct sluice_arguments {
   size_t struct_size;
@@ -222,8 +243,10 @@ typedef struct sluice_arguments {
   const void* bias;     /* m or n values, needed when the problem has one */
   const float* scale_a; /* needed when the problem has scales */
   const float* scale_b;
-  const int32_t* groups; /* needed when the problem is grouped: batch + 1 numbers, or batch if masked */
-  float* scale_d;        /* needed when D has scales: read if SLUICE_PER_TENSOR, written if SLUICE_PER_VECTOR_128 */
+  const int32_t* groups;                         /* needed when the problem is grouped: batch + 1 numbers, or batch if masked */
+  float* scale_d;                                /* needed when D has scales: read if SLUICE_PER_TENSOR, written if SLUICE_PER_VECTOR_128 */
+  const sluice_group_arguments* group_arguments; /* of SLUICE_GENERAL_GROUPS: one for each group, and no other pointer */
+  size_t group_arguments_size;                   /* sizeof(sluice_group_arguments), where there are any */
 } sluice_arguments;
 
 /* FP8 numbers with scales from m rows of k contiguous elements, which are the rows of A or the columns of B of a product. In each block

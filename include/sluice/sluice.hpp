@@ -8,6 +8,7 @@
 #include "sluice/device.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
+#include "sluice/group_arguments.hpp"
 #include "sluice/grouping.hpp"
 #include "sluice/histogram.hpp"
 #include "sluice/kernel_config.hpp"

@@ -19,7 +19,7 @@ _text, _out = ctypes.c_char_p, ctypes.c_void_p  # strings go in as bytes, and co
 
 # Functions that return a status, by their names without "sluice_". Structures are passed by address.
 _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
-    **{name[len("sluice_") :] + "_init": (_p, _size) for name in STRUCTURES},
+    **{name[len("sluice_") :] + "_init": (_p, _size) for name, kind in STRUCTURES.items() if issubclass(kind, Structure)},
     "device_find": (_text, _p),
     "device_current": (_p,),
     "device_from_json": (_text, _p),

@@ -60,8 +60,18 @@ class PlanInfo(Structure):
     ]
 
 
+class GroupArguments(ctypes.Structure):
+    """One of general groups, in an array: without a size of its own."""
+
+    _fields_ = [*_fields(_pointer, "a b c d bias"), *_fields(_i32, "m n k reserved"), *_fields(_i64, "lda ldb ldc ldd")]
+
+
 class Arguments(Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), *_fields(_pointer, "a b c d bias scale_a scale_b groups scale_d")]
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        *_fields(_pointer, "a b c d bias scale_a scale_b groups scale_d group_arguments"),
+        ("group_arguments_size", ctypes.c_size_t),
+    ]
 
 
 class QuantizeProblem(Structure):
@@ -125,11 +135,12 @@ class EmulatorOptions(Structure):
 
 
 # Structures by their names in the header.
-STRUCTURES: dict[str, type[Structure]] = {
+STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "sluice_problem": Problem,
     "sluice_device": Device,
     "sluice_plan_options": PlanOptions,
     "sluice_plan_info": PlanInfo,
+    "sluice_group_arguments": GroupArguments,
     "sluice_arguments": Arguments,
     "sluice_quantize_problem": QuantizeProblem,
     "sluice_quantize_arguments": QuantizeArguments,
@@ -152,7 +163,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("scaling_a", "scaling_b", "scaling_d", "scaling"), _SCALINGS),
     "activation": ("none", "relu", "gelu", "silu"),
     "bias": ("none", "per-row", "per-column", "per-group-column"),
-    "grouping": ("none", "ragged", "masked", "along-k"),
+    "grouping": ("none", "ragged", "masked", "along-k", "general"),
     "schedule": ("any", "cooperative", "pingpong", "streaming", "sliced-k"),
     "scheduler": ("any", "one-tile-per-cta", "data-parallel", "split-k", "stream-k", "hybrid"),
     "raster": ("any", "along-m", "along-n"),

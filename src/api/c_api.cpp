@@ -71,17 +71,7 @@ sluice_status give_device(sluice_device* device, F&& find) noexcept {
 
 Result<GemmArguments> read_arguments(const sluice_arguments* given) {
   if (given == nullptr) return null_pointer("arguments");
-  const Result<sluice_arguments> whole = read_struct(*given);
-  if (!whole) return whole.error();
-  return GemmArguments{.a = whole->a,
-                       .b = whole->b,
-                       .c = whole->c,
-                       .d = whole->d,
-                       .bias = whole->bias,
-                       .scale_a = whole->scale_a,
-                       .scale_b = whole->scale_b,
-                       .scale_d = whole->scale_d,
-                       .groups = whole->groups};
+  return to_arguments(*given);
 }
 
 // Runs one of the ways to quantise: quantise(problem, pointers).

@@ -14,7 +14,7 @@ namespace {
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
               (sizeof(sluice_problem) == 264 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
-               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 80 && sizeof(sluice_emulator_options) == 32 &&
+               sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 96 && sizeof(sluice_emulator_options) == 32 &&
                sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40 && sizeof(sluice_pack_w4_problem) == 48 &&
                sizeof(sluice_pack_w4_arguments) == 48 && sizeof(sluice_histogram_problem) == 56 &&
                sizeof(sluice_histogram_arguments) == 24 && sizeof(sluice_attention_problem) == 128 &&
@@ -24,6 +24,14 @@ static_assert(offsetof(sluice_problem, type_a) == 40 && offsetof(sluice_problem,
               offsetof(sluice_problem, scaling_d) == 240 && offsetof(sluice_arguments, scale_d) == 72 &&
               offsetof(sluice_device, l2_bytes) == 88);
 static_assert(SLUICE_PACKED == kPacked);
+// An array of one is an array of the other.
+static_assert(sizeof(sluice_group_arguments) == sizeof(GroupArguments) &&
+              offsetof(sluice_group_arguments, d) == offsetof(GroupArguments, d) &&
+              offsetof(sluice_group_arguments, bias) == offsetof(GroupArguments, bias) &&
+              offsetof(sluice_group_arguments, m) == offsetof(GroupArguments, m) &&
+              offsetof(sluice_group_arguments, k) == offsetof(GroupArguments, k) &&
+              offsetof(sluice_group_arguments, lda) == offsetof(GroupArguments, lda) &&
+              offsetof(sluice_group_arguments, ldd) == offsetof(GroupArguments, ldd));
 
 constexpr bool same(int c, auto cpp) { return c == static_cast<int>(cpp); }
 static_assert(same(SLUICE_BF16, DataType::bf16) && same(SLUICE_FP16, DataType::fp16) && same(SLUICE_FP32, DataType::fp32) &&
@@ -32,7 +40,8 @@ static_assert(same(SLUICE_NO_SCALES, Scaling::none) && same(SLUICE_PER_TENSOR, S
               same(SLUICE_PER_VECTOR, Scaling::per_vector) && same(SLUICE_PER_VECTOR_128, Scaling::per_vector_128) &&
               same(SLUICE_PER_BLOCK_128, Scaling::per_block_128));
 static_assert(same(SLUICE_NO_GROUPS, Grouping::none) && same(SLUICE_RAGGED_GROUPS, Grouping::ragged) &&
-              same(SLUICE_MASKED_GROUPS, Grouping::masked) && same(SLUICE_GROUPS_ALONG_K, Grouping::along_k));
+              same(SLUICE_MASKED_GROUPS, Grouping::masked) && same(SLUICE_GROUPS_ALONG_K, Grouping::along_k) &&
+              same(SLUICE_GENERAL_GROUPS, Grouping::general));
 static_assert(same(SLUICE_ROW_MAJOR, Layout::row_major) && same(SLUICE_COLUMN_MAJOR, Layout::column_major));
 static_assert(same(SLUICE_ACTIVATION_NONE, Activation::none) && same(SLUICE_RELU, Activation::relu) &&
               same(SLUICE_GELU_TANH, Activation::gelu_tanh) && same(SLUICE_SILU, Activation::silu));
@@ -157,7 +166,7 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   enums.read("scale_layout_b", "sluice_layout", c.scale_layout_b, SLUICE_COLUMN_MAJOR, p.scale_layout_b);
   enums.read("scaling_d", "sluice_scaling", c.scaling_d, SLUICE_PER_BLOCK_128, p.scaling_d);
   enums.read("scale_layout_d", "sluice_layout", c.scale_layout_d, SLUICE_COLUMN_MAJOR, p.scale_layout_d);
-  enums.read("grouping", "sluice_grouping", c.grouping, SLUICE_GROUPS_ALONG_K, p.grouping);
+  enums.read("grouping", "sluice_grouping", c.grouping, SLUICE_GENERAL_GROUPS, p.grouping);
   enums.read("bias", "sluice_bias", c.bias, SLUICE_BIAS_PER_GROUP_COLUMN, p.epilogue.bias);
   enums.read("activation", "sluice_activation", c.activation, SLUICE_SILU, p.epilogue.activation);
   if (enums.error()) return *enums.error();
@@ -220,6 +229,26 @@ Result<PlanOptions> to_plan_options(const sluice_plan_options& given) {
   options.determinism = kDeterminisms.at(determinism);
   if (c.kernel_name != nullptr) options.kernel_name = c.kernel_name;
   return options;
+}
+
+Result<GemmArguments> to_arguments(const sluice_arguments& given) {
+  const Result<sluice_arguments> whole = read_struct(given);
+  if (!whole) return whole.error();
+  const sluice_arguments& c = *whole;
+  if (c.group_arguments != nullptr && c.group_arguments_size != sizeof(sluice_group_arguments))
+    return Error{ErrorCode::invalid_argument, "group_arguments_size = " + std::to_string(c.group_arguments_size) +
+                                                  ", and this library has " + std::to_string(sizeof(sluice_group_arguments)) +
+                                                  " bytes in a sluice_group_arguments; pass the size of yours, which must be the same"};
+  return GemmArguments{.a = c.a,
+                       .b = c.b,
+                       .c = c.c,
+                       .d = c.d,
+                       .bias = c.bias,
+                       .scale_a = c.scale_a,
+                       .scale_b = c.scale_b,
+                       .scale_d = c.scale_d,
+                       .groups = c.groups,
+                       .group_arguments = reinterpret_cast<const GroupArguments*>(c.group_arguments)};
 }
 
 sluice_emulator_options default_of(const sluice_emulator_options*) {

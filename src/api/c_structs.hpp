@@ -15,10 +15,12 @@
 #include "sluice/device.hpp"
 #include "sluice/emulator.hpp"
 #include "sluice/error.hpp"
+#include "sluice/group_arguments.hpp"
 #include "sluice/histogram.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/problem.hpp"
 #include "sluice/quantize.hpp"
+#include "sluice/run.hpp"
 #include "sluice/w4.hpp"
 
 namespace sluice {
@@ -122,6 +124,7 @@ Status write_struct(const C& whole, C& to) {
 }
 
 Result<GemmProblem> to_problem(const sluice_problem& given);
+Result<GemmArguments> to_arguments(const sluice_arguments& given);
 Result<DeviceSpec> to_device_spec(const sluice_device& given);
 Result<PlanOptions> to_plan_options(const sluice_plan_options& given);
 Result<QuantizeProblem> to_quantize_problem(const sluice_quantize_problem& given);

@@ -14,6 +14,7 @@
 #include "arch/sm90/mbarrier.cuh"
 #include "arch/sm90/numbers.cuh"
 #include "arch/sm90/shared_memory.cuh"
+#include "arch/sm90/tensor_maps.cuh"
 #include "arch/sm90/threads.cuh"
 #include "arch/sm90/tma.cuh"
 #include "arch/sm90/warp_collectives.cuh"

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <utility>
+
+#include "sluice/group_arguments.hpp"
 
 #include "core/groups.hpp"
 #include "core/scale_layout.hpp"
@@ -63,10 +66,31 @@ Status check_in_place(const GemmProblem& p) {
   return Nothing{};
 }
 
+// General groups bring their own pointers.
+Status check_general(const GemmArguments& arguments) {
+  for (const auto& [name, pointer] : {std::pair<const char*, const void*>{"a", arguments.a},
+                                      {"b", arguments.b},
+                                      {"c", arguments.c},
+                                      {"d", arguments.d},
+                                      {"bias", arguments.bias},
+                                      {"groups", arguments.groups}})
+    if (pointer != nullptr)
+      return Error{ErrorCode::invalid_argument,
+                   std::string(name) + " is not null, but general groups have their pointers and sizes in group_arguments; pass null"};
+  return check({"group_arguments",
+                arguments.group_arguments,
+                "group_arguments",
+                alignof(GroupArguments),
+                {"GroupArguments", alignof(GroupArguments)},
+                "the groups are general",
+                "pass an array of one for each group"});
+}
+
 }  // namespace
 
 Status check_arguments(const GemmProblem& p, const GemmArguments& arguments) {
   if (is_empty(p)) return Nothing{};
+  if (is_general(p)) return check_general(arguments);
   if (Status s = check(
           {"d", arguments.d, "alignment_d_bytes", p.alignment_d_bytes, p.type_d, "the result goes there", "pass m x n elements of memory"});
       !s)

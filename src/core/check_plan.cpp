@@ -6,6 +6,7 @@
 
 #include "core/check_arguments.hpp"
 #include "core/check_scheduler.hpp"
+#include "core/general_groups.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 
@@ -47,10 +48,12 @@ Status check_plan(const Plan& plan) {
   if (is_grouped(p) && (s.groups != 1 || s.stream_k_regions != 1 || s.kind == SchedulerKind::one_tile_per_cta ||
                         s.reduction != Reduction::workspace || (s.kind == SchedulerKind::split_k && s.claim == WorkClaim::fixed)))
     return inconsistent("its schedule is none for groups, whose tiles only the device can count");
-  if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)))
+  if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)) ||
+      (is_general(p) && !computes_general_groups(kernel)))
     return inconsistent("its kernel, " + name(kernel) + ", cannot find out what such groups are");
-  if (is_grouped_along_k(p) && s.kind != SchedulerKind::data_parallel && s.kind != SchedulerKind::one_tile_per_cta)
-    return inconsistent("its schedule is none for groups along k, whose k-tiles only the device can count");
+  if ((is_grouped_along_k(p) || is_general(p)) && s.kind != SchedulerKind::data_parallel && s.kind != SchedulerKind::one_tile_per_cta)
+    return inconsistent("its schedule is none for " + std::string(to_string(p.grouping)) +
+                        " groups, whose k-tiles only the device can count");
   if (finds_scales(p) && !can_find_scales(kernel))
     return inconsistent("scaling_d = 1x128, but no warpgroup of " + name(kernel) + " holds 128 columns of its rows");
   if (finds_scales(p) && s.reduction != Reduction::workspace)

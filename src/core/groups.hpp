@@ -10,10 +10,11 @@
 
 namespace sluice {
 
-// Whether the device holds sizes, and whether they are of rows or of K.
+// Whether the device holds sizes, and whether they are of K, of all that there is (core/general_groups.hpp), or of rows.
 constexpr bool has_groups(const GemmProblem& p) { return p.grouping != Grouping::none; }
 constexpr bool is_grouped_along_k(const GemmProblem& p) { return p.grouping == Grouping::along_k; }
-constexpr bool is_grouped(const GemmProblem& p) { return has_groups(p) && !is_grouped_along_k(p); }
+constexpr bool is_general(const GemmProblem& p) { return p.grouping == Grouping::general; }
+constexpr bool is_grouped(const GemmProblem& p) { return p.grouping == Grouping::ragged || p.grouping == Grouping::masked; }
 
 // How many matrices A, C and D are; B is as many as the batch says.
 constexpr std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }

@@ -48,9 +48,11 @@ template <class F>
 constexpr void for_each_kernel(F&& f) {
 #define SLUICE_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
 #define SLUICE_TRACED_KERNEL(...)
+#define SLUICE_GENERAL_KERNEL(...)
 #include "core/kernel_list.def"
 #undef SLUICE_KERNEL
 #undef SLUICE_TRACED_KERNEL
+#undef SLUICE_GENERAL_KERNEL
 }
 
 // The same of those that are compiled with a recorder, too.
@@ -58,9 +60,23 @@ template <class F>
 constexpr void for_each_traced_kernel(F&& f) {
 #define SLUICE_KERNEL(...)
 #define SLUICE_TRACED_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
+#define SLUICE_GENERAL_KERNEL(...)
 #include "core/kernel_list.def"
 #undef SLUICE_KERNEL
 #undef SLUICE_TRACED_KERNEL
+#undef SLUICE_GENERAL_KERNEL
+}
+
+// And of those that are compiled for general groups, too.
+template <class F>
+constexpr void for_each_general_kernel(F&& f) {
+#define SLUICE_KERNEL(...)
+#define SLUICE_TRACED_KERNEL(...)
+#define SLUICE_GENERAL_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
+#include "core/kernel_list.def"
+#undef SLUICE_KERNEL
+#undef SLUICE_TRACED_KERNEL
+#undef SLUICE_GENERAL_KERNEL
 }
 
 #undef SLUICE_EACH_OF_LINE

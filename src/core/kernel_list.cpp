@@ -4,6 +4,7 @@
 #include "sluice/kernel_list.hpp"
 #include "sluice/trace.hpp"
 
+#include "core/general_groups.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_instances.hpp"
 #include "core/kernel_layout.hpp"
@@ -35,7 +36,8 @@ KernelResources resources(const KernelConfig& config) {
           .threads = threads_per_cta(config),
           .joins_pieces = joins_pieces(config),
           .computes_groups = computes_groups(config),
-          .computes_groups_along_k = computes_groups_along_k(config)};
+          .computes_groups_along_k = computes_groups_along_k(config),
+          .computes_general_groups = computes_general_groups(config)};
 }
 
 const std::vector<KernelConfig>& kernel_list() {
@@ -54,6 +56,12 @@ const std::vector<KernelConfig>& traced_kernel_list() {
     return all;
   }();
   return list;
+}
+
+bool computes_general_groups(const KernelConfig& kernel) {
+  bool listed = false;
+  for_each_general_kernel([&]<KernelConfig config>() { listed = listed || config == kernel; });
+  return listed;
 }
 
 }  // namespace sluice

@@ -46,8 +46,11 @@ constexpr Names<DataType, 6> kDataTypes{{{DataType::bf16, "bf16"},
 constexpr Names<HistogramSample, 3> kHistogramSamples{
     {{HistogramSample::int32, "int32"}, {HistogramSample::uint8, "uint8"}, {HistogramSample::float32, "float32"}}};
 constexpr Names<CountType, 2> kCountTypes{{{CountType::int32, "int32"}, {CountType::int64, "int64"}}};
-constexpr Names<Grouping, 4> kGroupings{
-    {{Grouping::none, "none"}, {Grouping::ragged, "ragged"}, {Grouping::masked, "masked"}, {Grouping::along_k, "along-k"}}};
+constexpr Names<Grouping, 5> kGroupings{{{Grouping::none, "none"},
+                                         {Grouping::ragged, "ragged"},
+                                         {Grouping::masked, "masked"},
+                                         {Grouping::along_k, "along-k"},
+                                         {Grouping::general, "general"}}};
 constexpr Names<Scaling, 5> kScalings{{{Scaling::none, "none"},
                                        {Scaling::per_tensor, "tensor"},
                                        {Scaling::per_vector, "vector"},

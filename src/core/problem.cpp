@@ -126,7 +126,7 @@ Status check_types(const GemmProblem& p) {
   // Enumerators come through the C ABI and from files as plain numbers.
   const auto unknown = [](const char* field, auto value, auto last) { return value > last ? field : nullptr; };
   for (const char* field :
-       {unknown("grouping", p.grouping, Grouping::along_k), unknown("layout_a", p.layout_a, Layout::column_major),
+       {unknown("grouping", p.grouping, Grouping::general), unknown("layout_a", p.layout_a, Layout::column_major),
         unknown("layout_b", p.layout_b, Layout::column_major), unknown("scaling_a", p.scaling_a, Scaling::per_block_128),
         unknown("scaling_b", p.scaling_b, Scaling::per_block_128), unknown("scaling_d", p.scaling_d, Scaling::per_block_128),
         unknown("scale_layout_a", p.scale_layout_a, Layout::column_major),
@@ -279,11 +279,40 @@ Status check_groups_along_k(const GemmProblem& p) {
   return Nothing{};
 }
 
+// What general groups bring with them, in device memory, and what their kernels cannot.
+Status check_general(const GemmProblem& p) {
+  const auto no = [](const std::string& what) { return Error{ErrorCode::unsupported, what}; };
+  if (w4(p) || fp8(p))
+    return no(std::string("type_a = ") + to_string(p.type_a) + ", type_b = " + to_string(p.type_b) +
+              " with general groups; operands must be bf16 or fp16: run one problem for each group, or take ragged groups");
+  if (p.layout_a != Layout::row_major || p.layout_b != Layout::column_major)
+    return no(std::string("layout_a = ") + to_string(p.layout_a) + ", layout_b = " + to_string(p.layout_b) +
+              " with general groups; K must be contiguous in both (A row-major, B column-major): transpose");
+  for (const auto& [name, alignment] : {std::pair{"a", p.alignment_a_bytes}, {"b", p.alignment_b_bytes}})
+    if (alignment < kMostAlignmentBytes)
+      return no(std::string("alignment_") + name + "_bytes = " + text(alignment) +
+                " with general groups; operands must start at multiples of 16 bytes: move them");
+  if (p.epilogue.bias == Bias::per_group_column)
+    return no("bias = per_group_column with general groups, each of which has a bias of its own (GroupArguments::bias); pass per_column");
+  for (const auto& [name, stride] : {std::pair{"lda", p.lda},
+                                     {"ldb", p.ldb},
+                                     {"ldc", p.ldc},
+                                     {"ldd", p.ldd},
+                                     {"batch_stride_a", p.batch_stride_a},
+                                     {"batch_stride_b", p.batch_stride_b},
+                                     {"batch_stride_c", p.batch_stride_c},
+                                     {"batch_stride_d", p.batch_stride_d}})
+    if (stride != kPacked)
+      return invalid(std::string(name) + " = " + text(stride) +
+                     " with general groups, each of which has its own (GroupArguments); pass kPacked");
+  return Nothing{};
+}
+
 // What has no meaning for rows that all groups share.
 Status check_groups(GemmProblem& p) {
   if (p.expected_rows < 0 || p.expected_rows > kLargestExtent)
     return invalid("expected_rows = " + text(p.expected_rows) + " is not in [0, 2^31 - 1024); pass 0 to have it guessed");
-  if (!is_grouped(p)) p.expected_rows = 0;
+  if (!is_grouped(p) && !is_general(p)) p.expected_rows = 0;
   if (is_grouped_along_k(p)) {
     p.batch_stride_a = p.batch_stride_b = p.batch_stride_scale_a = p.batch_stride_scale_b = 0;
     return check_groups_along_k(p);
@@ -298,14 +327,8 @@ Status check_groups(GemmProblem& p) {
   return Nothing{};
 }
 
-}  // namespace
-
-Result<GemmProblem> validate(const GemmProblem& problem) {
-  GemmProblem p = problem;
-  if (Status s = check_types(p); !s) return s.error();
-  for (const auto& [name, value] : {std::pair{"m", p.m}, {"n", p.n}, {"k", p.k}, {"batch", p.batch}})
-    if (Status s = check_extent(name, value); !s) return s.error();
-
+// Fills in the strides of all matrices.
+Status resolve_all_strides(GemmProblem& p) {
   const int ab = size_bytes(p.type_a), d = size_bytes(p.type_d);
   const bool a_rows = p.layout_a == Layout::row_major, b_rows = p.layout_b == Layout::row_major;
   const MatrixShape a{"a", a_rows ? p.m : p.k, a_rows ? p.k : p.m, ab, true};
@@ -315,11 +338,24 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
   // Without columns a row of A has no end to start behind.
   if (w4(p) && p.k == 0 && p.lda == kPacked) p.lda = kMostAlignmentBytes / ab;
   const bool along_k = is_grouped_along_k(p);  // A and B are one matrix each, and only D and C are as many as there are groups
-  if (Status s = resolve_strides(a, along_k ? 1 : row_matrices(p), p.lda, p.batch_stride_a); !s) return s.error();
+  if (Status s = resolve_strides(a, along_k ? 1 : row_matrices(p), p.lda, p.batch_stride_a); !s) return s;
   if (!w4(p))
-    if (Status s = resolve_strides(b, along_k ? 1 : p.batch, p.ldb, p.batch_stride_b); !s) return s.error();
-  if (Status s = resolve_strides(c, row_matrices(p), p.ldc, p.batch_stride_c); !s) return s.error();
-  if (Status s = resolve_strides(out, row_matrices(p), p.ldd, p.batch_stride_d); !s) return s.error();
+    if (Status s = resolve_strides(b, along_k ? 1 : p.batch, p.ldb, p.batch_stride_b); !s) return s;
+  if (Status s = resolve_strides(c, row_matrices(p), p.ldc, p.batch_stride_c); !s) return s;
+  if (Status s = resolve_strides(out, row_matrices(p), p.ldd, p.batch_stride_d); !s) return s;
+  return Nothing{};
+}
+
+}  // namespace
+
+Result<GemmProblem> validate(const GemmProblem& problem) {
+  GemmProblem p = problem;
+  if (Status s = check_types(p); !s) return s.error();
+  for (const auto& [name, value] : {std::pair{"m", p.m}, {"n", p.n}, {"k", p.k}, {"batch", p.batch}})
+    if (Status s = check_extent(name, value); !s) return s.error();
+
+  const int ab = size_bytes(p.type_a), d = size_bytes(p.type_d);
+  if (Status s = is_general(p) ? check_general(p) : resolve_all_strides(p); !s) return s.error();
 
   if (Status s = check_alignment("a", p.alignment_a_bytes, ab); !s) return s.error();
   if (Status s = check_alignment("b", p.alignment_b_bytes, ab); !s) return s.error();

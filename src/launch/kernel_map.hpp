@@ -19,16 +19,20 @@ struct KernelConfigHash {
   }
 };
 
-// Every kernel of the list (or those with a recorder), by what entry.operator()<config>() gives; null for a configuration that is not in
-// it.
-template <class Entry, bool traced = false>
+enum class KernelSet { all, traced, general };
+
+// Every kernel of the list (or those with a recorder, or for general groups), by what entry.operator()<config>() gives; null for a
+// configuration that is not in it.
+template <class Entry, KernelSet set = KernelSet::all>
 class KernelMap {
  public:
   template <class F>
   explicit KernelMap(const F& entry) {
     const auto add = [&]<KernelConfig listed>() { entries_.emplace(listed, entry.template operator()<listed>()); };
-    if constexpr (traced)
+    if constexpr (set == KernelSet::traced)
       for_each_traced_kernel(add);
+    else if constexpr (set == KernelSet::general)
+      for_each_general_kernel(add);
     else
       for_each_kernel(add);
   }

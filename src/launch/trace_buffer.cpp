@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/groups.hpp"
 #include "core/trace_layout.hpp"
 
 namespace sluice {
@@ -14,6 +15,10 @@ Error not_traced(const KernelConfig& config) {
 }
 
 Result<TraceParams> bind_trace(const Plan& plan, TraceBuffer buffer) {
+  if (is_general(plan.problem))
+    return Error{ErrorCode::unsupported,
+                 "grouping = general cannot be traced: no kernel for such groups is compiled with a recorder; trace a "
+                 "product of one group's size"};
   constexpr std::uintptr_t kAlignmentBytes = alignof(TraceRecord);
   if (buffer.data == nullptr || reinterpret_cast<std::uintptr_t>(buffer.data) % kAlignmentBytes != 0)
     return Error{ErrorCode::misaligned, "the trace buffer is null or not aligned to " + std::to_string(kAlignmentBytes) + " bytes"};

@@ -10,7 +10,7 @@ namespace sluice {
 
 Error not_traced(const KernelConfig& config);
 
-// Refuses a buffer that is null, misaligned, or has no room for a tile of each role.
+// Refuses a buffer that is null, misaligned, or has no room for a tile of each role, and general groups.
 Result<TraceParams> bind_trace(const Plan& plan, TraceBuffer buffer);
 
 }  // namespace sluice

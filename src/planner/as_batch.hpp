@@ -30,7 +30,20 @@ inline GemmProblem as_batch(GemmProblem p, std::int64_t rows) {
   p.grouping = Grouping::none;
   return p;
 }
+// Products of the largest n and k, whose strides are as short as they may be.
+inline GemmProblem general_as_batch(GemmProblem p) {
+  constexpr std::int64_t kPacketElems = 8;
+  p.m = expected_rows(p);
+  p.lda = p.ldb = (std::max<std::int64_t>(p.k, 1) + kPacketElems - 1) / kPacketElems * kPacketElems;
+  p.ldc = p.ldd = p.n;
+  p.batch_stride_a = p.m * p.lda;
+  p.batch_stride_b = p.n * p.ldb;
+  p.batch_stride_c = p.batch_stride_d = p.m * p.ldd;
+  p.grouping = Grouping::none;
+  return p;
+}
 inline GemmProblem as_batch(GemmProblem p) {
+  if (is_general(p)) return general_as_batch(p);
   if (!is_grouped_along_k(p)) return as_batch(p, expected_rows(p));
   const std::int64_t step = is_grouped_by_scale_blocks(p) ? kScaleBlockElems : 1, steps = p.k / step;
   p.k = p.batch > 0 ? (steps + p.batch - 1) / p.batch * step : 0;

@@ -69,6 +69,7 @@ std::string engineering(double value, std::string_view unit) {
 
 std::string of_expected_groups(const GemmProblem& p) {
   if (is_grouped_along_k(p)) return fmt::format(" with about {} of K in each group", as_batch(p).k);
+  if (is_general(p)) return fmt::format(" with about {} x {} x {} in each group", expected_rows(p), p.n, p.k);
   return is_grouped(p) ? fmt::format(" with about {} rows in each group", expected_rows(p)) : "";
 }
 
@@ -101,8 +102,8 @@ std::string chosen_lines(const Plan& plan) {
   if (is_empty(plan.problem)) return "chosen   nothing to compute: no kernel is launched\n";
   const PredictedTime& t = plan.predicted;
   std::string out = fmt::format("chosen   {}, {}\n", name(plan.kernel), describe(plan.scheduler));
-  out += fmt::format("         {}{} x {} tiles of {} x {}", is_grouped(plan.problem) ? "at most " : "", plan.scheduler.tiles_m,
-                     plan.scheduler.tiles_n, plan.kernel.tile_m, plan.kernel.tile_n);
+  out += fmt::format("         {}{} x {} tiles of {} x {}", is_grouped(plan.problem) || is_general(plan.problem) ? "at most " : "",
+                     plan.scheduler.tiles_m, plan.scheduler.tiles_n, plan.kernel.tile_m, plan.kernel.tile_n);
   if (plan.scheduler.groups != 1) out += fmt::format(" in each of {} matrices", plan.scheduler.groups);
   out += fmt::format(", {} k-tiles of {}; {} CTAs of {} threads, {} stages, {} bytes of shared memory\n", plan.scheduler.k_tiles,
                      plan.kernel.tile_k, plan.grid_ctas, threads_per_cta(plan.kernel), shared_memory_layout(plan.kernel).stages,

@@ -9,6 +9,7 @@
 #include "sluice/calibration.hpp"
 
 #include "core/check_scheduler.hpp"
+#include "core/general_groups.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/profiler_range.hpp"
@@ -76,7 +77,8 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
     return CandidateVerdict::wrong_type;
   if (excluded(options, kernel)) return CandidateVerdict::excluded_by_options;
   if (kernel.load == LoadPath::tma && !aligned) return CandidateVerdict::needs_aligned_operands;
-  if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)))
+  if ((is_grouped(p) && !computes_groups(kernel)) || (is_grouped_along_k(p) && !computes_groups_along_k(kernel)) ||
+      (is_general(p) && !computes_general_groups(kernel)))
     return CandidateVerdict::no_groups;
   if (finds_scales(p) && !can_find_scales(kernel)) return CandidateVerdict::no_row_scales;
   const std::int64_t clusters = clusters_that_fit(device, kernel);
@@ -167,13 +169,17 @@ SchedulerParams for_groups(const GemmProblem& p, const DeviceSpec& device, const
   return s;
 }
 
-// Whole tiles, as many as of a batch. Some have more of K than others: where groups have so many tiles that every SM gets its share of
-// each, they are dealt out, else whoever is free takes the next.
-SchedulerParams for_groups_along_k(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, const KernelConfig& kernel,
-                                   SchedulerParams s) {
+// Groups whose tiles are computed whole: how much of K each has, the device knows.
+bool in_whole_tiles(const GemmProblem& p) { return is_grouped_along_k(p) || is_general(p); }
+
+// As many tiles as of a batch. Some have more of K than others: where groups have so many tiles that every SM gets its share of each, they
+// are dealt out, else whoever is free takes the next.
+SchedulerParams for_whole_tiles(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, const KernelConfig& kernel,
+                                SchedulerParams s) {
   constexpr std::int32_t kManyRounds = 4;
   const bool many = cluster_tiles_per_group(s) >= kManyRounds * clusters_that_fit(device, kernel);
   s.kind = SchedulerKind::data_parallel;
+  s.tiles_m = static_cast<std::int32_t>(tile_shape(p, kernel).tiles_m);
   s.claim = options.claim.value_or(many ? WorkClaim::fixed : WorkClaim::ticket);
   if (s.k_tiles > 0) s.k_tiles = static_cast<std::int32_t>(ceil_div(p.k, kernel.tile_k));
   return s;
@@ -314,9 +320,10 @@ Status check_options(const PlanOptions& options, const GemmProblem& p) {
   if (finds_scales(p) && options.reduction && *options.reduction != Reduction::workspace)
     return wrong(std::string("reduction = ") + to_string(*options.reduction) +
                  " shares out a tile's columns, and scaling_d = 1x128 needs 128 of them in one place; take workspace, or leave it free");
-  if (is_grouped_along_k(p) && options.scheduler && !is(SchedulerKind::data_parallel))
-    return wrong(std::string("scheduler = ") + to_string(*options.scheduler) +
-                 " with groups along k, whose k-tiles only the device can count: their tiles are computed whole; take data-parallel");
+  if (in_whole_tiles(p) && options.scheduler && !is(SchedulerKind::data_parallel))
+    return wrong(std::string("scheduler = ") + to_string(*options.scheduler) + " with " +
+                 (is_general(p) ? "general groups, whose tiles" : "groups along k, whose k-tiles") +
+                 " only the device can count: their tiles are computed whole; take data-parallel");
   if (grouped && options.stream_k_regions > 1)
     return wrong("stream_k_regions = " + std::to_string(options.stream_k_regions) +
                  " must divide the tiles, and only the device knows how many groups have; leave regions free");
@@ -368,8 +375,8 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   result.device = device;
   if (is_empty(p)) return result;
 
-  const bool aligned = operands_aligned(p);
   const GemmProblem balanced = as_batch(p);
+  const bool aligned = is_general(p) || operands_aligned(p);  // validate() has seen to it
   std::vector<Candidate> candidates;
   candidates.reserve(kernel_list().size());
   std::vector<SchedulerParams> schedules;
@@ -382,9 +389,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
     }
     schedules.assign(1, schedule_for(balanced, device, options, kernel));
     const auto own = [&](const SchedulerParams& s) {
-      return is_grouped(p)           ? for_groups(p, device, kernel, s)
-             : is_grouped_along_k(p) ? for_groups_along_k(p, device, options, kernel, s)
-                                     : s;
+      return is_grouped(p) ? for_groups(p, device, kernel, s) : in_whole_tiles(p) ? for_whole_tiles(p, device, options, kernel, s) : s;
     };
     if (Status s = check_forced(own(schedules.front()), device, kernel); !s) {
       last_refusal = s;
@@ -392,7 +397,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       candidates.push_back(candidate);
       continue;
     }
-    if (!options.scheduler && !options.claim && !is_grouped_along_k(p) && options.determinism != Determinism::batch_invariant)
+    if (!options.scheduler && !options.claim && !in_whole_tiles(p) && options.determinism != Determinism::batch_invariant)
       add_cut_schedules(device, kernel, schedules);
     if (finds_scales(p)) std::erase_if(schedules, [](const SchedulerParams& s) { return s.reduction != Reduction::workspace; });
     const double factor = kernel_factor(calibration, kernel);
@@ -425,7 +430,8 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
                                    ? static_cast<int>(streaming_shared_bytes(best.kernel, p.m, best.scheduler.k_tiles,
                                                                              strips_finished(best.scheduler.tiles_n, result.grid_ctas)))
                                    : shared_memory_layout(best.kernel).total_bytes;
-  result.workspace_bytes = workspace_bytes(best.scheduler, best.kernel);
+  result.workspace_bytes =
+      is_general(p) ? static_cast<std::size_t>(kFlagBytes + prepared_bytes(p.batch)) : workspace_bytes(best.scheduler, best.kernel);
   if (options.keep_candidates) result.candidates = std::move(candidates);
   return result;
 }

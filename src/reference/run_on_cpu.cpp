@@ -18,6 +18,7 @@
 #include "core/check_plan.hpp"
 #include "core/scale_layout.hpp"
 #include "reference/dequantised.hpp"
+#include "reference/general_groups.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
 #include "reference/scale_of_block.hpp"
@@ -374,6 +375,7 @@ Status run_on_cpu(const Plan& given, const GemmArguments& given_arguments, int t
   if (Status s = check_plan(given); !s) return s;
   if (Status s = check_arguments(given, given_arguments); !s) return s;
   if (is_empty(given.problem)) return Nothing{};
+  if (is_general(given.problem)) return run_groups_on_cpu(given, given_arguments, threads, progress);
   if (Status s = check_group_sizes(given.problem, given_arguments.groups); !s) return s;
   Plan plan = given;
   GemmArguments arguments = given_arguments;

@@ -18,6 +18,7 @@
 #include "reference/dequantised.hpp"
 #include "reference/error_bound.hpp"
 #include "reference/fp8_result.hpp"
+#include "reference/general_groups.hpp"
 #include "reference/number_conversion.hpp"
 #include "reference/parallel.hpp"
 
@@ -422,11 +423,12 @@ Result<VerifyReport> verify(const GemmProblem& unchecked, const GemmArguments& g
     return Error{ErrorCode::invalid_argument,
                  "c_before is null, but c is d and beta is not 0: the run has overwritten C; pass a copy of it"};
   GemmArguments arguments = given;
-  if (c_before != nullptr) arguments.c = c_before;
+  if (c_before != nullptr && !is_general(p)) arguments.c = c_before;
   if (Status s = check_arguments(with_element_alignment(p), arguments); !s) return s.error();
 
   VerifyReport report;
   if (is_empty(p)) return report;
+  if (is_general(p)) return verify_groups(p, arguments, c_before, samples, seed);
   if (Status s = check_group_sizes(p, arguments.groups); !s) return s.error();
   const Dequantised weights(p, arguments, 0);
   const Matrices matrices(p, arguments);

@@ -38,8 +38,8 @@ TEST(GroupedShapes, EachHasANameOfItsOwn) {
 TEST(GroupedShapes, AreOfTheSetsThatAreNamed) {
   std::map<std::string, int> sets;
   for (const GroupedShape& shape : grouped_shapes("")) ++sets[shape.set];
-  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8},   {"experts", 1}, {"masked", 39},
-                                               {"skewed", 4},      {"gradients", 10}, {"w4", 6}};
+  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8}, {"experts", 1},    {"masked", 39},
+                                               {"skewed", 4},      {"general", 5},  {"gradients", 10}, {"w4", 6}};
   EXPECT_EQ(sets, expected);
 }
 
@@ -131,6 +131,18 @@ TEST(GroupedShapes, MakeProblemsThatCanBePlanned) {
     EXPECT_EQ(dense_problem(shape).grouping, shape.type == DataType::int4 ? shape.grouping : Grouping::none);
     EXPECT_EQ(dense_problem(shape).m, shape.grouping == Grouping::along_k ? shape.k : all_rows(shape));
   }
+}
+
+TEST(GroupedShapes, GeneralGroupsLieInMemoryAsRaggedOnes) {
+  const GroupedShape shape{
+      .set = "general", .type = DataType::bf16, .grouping = Grouping::general, .rows = {10, 0, 50}, .n = 256, .k = 512};
+  EXPECT_EQ(to_string(shape), "bf16 general 3x~20x256x512");
+  EXPECT_EQ(grouped_problem(shape).m, 50) << "the largest";
+  EXPECT_EQ(grouped_problem(shape).expected_rows, 20);
+  EXPECT_EQ(problem_in_memory(shape).grouping, Grouping::ragged);
+  EXPECT_EQ(problem_in_memory(shape).m, 60);
+  EXPECT_EQ(group_numbers(shape), (std::vector<std::int32_t>{0, 10, 10, 60}));
+  EXPECT_EQ(flops(shape), flops(*validate(problem_in_memory(shape))));
 }
 
 TEST(GroupedShapes, SayHowManyRowsToExpectWhereThereIsMoreRoom) {

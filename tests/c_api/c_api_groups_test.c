@@ -1,4 +1,4 @@
-/* Products of groups of rows through the C interface. */
+/* Products of groups through the C interface. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -119,8 +119,76 @@ static void test_fp8_groups_along_k(void) {
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_UNSUPPORTED, "pad to 512");
 }
 
+/* Three products of different sizes, one of them of nothing: the arrays of pointers and sizes are one of structures. */
+static void test_general_groups(void) {
+  enum { kGroups = 3, kRows = 20, kColumns = 24, kDepth = 40, kRoom = kRows * kDepth + kColumns * kDepth };
+  static const int32_t sizes[kGroups][3] = {{20, 24, 40}, {5, 0, 8}, {3, 17, 16}};
+  static uint16_t memory[kGroups * kRoom + 8];
+  static float sums[kGroups][kRows * kColumns];
+  uint16_t* const elements = memory + (16 - (uintptr_t)memory % 16) % 16 / sizeof(uint16_t);
+  const sluice_device device = make_device("h10");
+  sluice_problem problem = make_problem(kRows, kColumns, kDepth);
+  sluice_group_arguments groups[kGroups];
+  sluice_plan* plan = NULL;
+  sluice_arguments arguments;
+  size_t workspace_bytes = 0;
+  int g, i, j, k, wrong = 0;
+  memset(groups, 0, sizeof groups);
+  for (g = 0; g < kGroups; ++g) {
+    uint16_t *const a = elements + g * kRoom, *const b = a + kRows * kDepth;
+    const int32_t m = sizes[g][0], n = sizes[g][1], depth = sizes[g][2];
+    for (i = 0; i < m; ++i)
+      for (k = 0; k < depth; ++k) a[i * depth + k] = bf16(value_a(i + g, k));
+    for (j = 0; j < n; ++j)
+      for (k = 0; k < depth; ++k) b[j * kDepth + k] = bf16(value_b(k, j + g));
+    for (i = 0; i < kRows * kColumns; ++i) sums[g][i] = NAN;
+    groups[g].m = m;
+    groups[g].n = n;
+    groups[g].k = depth;
+    groups[g].lda = groups[g].ldc = SLUICE_PACKED;
+    groups[g].ldb = kDepth;
+    groups[g].ldd = kColumns;
+    if (n == 0) continue; /* no pointer is looked at */
+    groups[g].a = a;
+    groups[g].b = b;
+    groups[g].d = sums[g];
+  }
+  problem.batch = kGroups;
+  problem.type_d = SLUICE_FP32;
+  problem.alignment_d_bytes = 4;
+  problem.grouping = SLUICE_GENERAL_GROUPS;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_plan_workspace_bytes(plan, &workspace_bytes) == SLUICE_OK);
+  CHECK(workspace_bytes > 65536);
+  CHECK(sluice_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
+  CHECK(arguments.group_arguments == NULL && arguments.group_arguments_size == 0);
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "group_arguments is null");
+  arguments.group_arguments = groups;
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "group_arguments_size = 0");
+  arguments.group_arguments_size = sizeof(sluice_group_arguments);
+  arguments.d = sums;
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "d is not null");
+  arguments.d = NULL;
+  CHECK(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL) == SLUICE_OK);
+  for (g = 0; g < kGroups; ++g)
+    for (i = 0; i < kRows; ++i)
+      for (j = 0; j < kColumns; ++j) {
+        const float got = sums[g][i * kColumns + j];
+        float sum = 0;
+        if (i >= sizes[g][0] || j >= sizes[g][1]) {
+          wrong += !isnan(got);
+          continue;
+        }
+        for (k = 0; k < sizes[g][2]; ++k) sum += value_a(i + g, k) * value_b(k, j + g);
+        wrong += got != sum;
+      }
+  CHECK(wrong == 0);
+  sluice_plan_destroy(plan);
+}
+
 int main(void) {
   test_groups();
+  test_general_groups();
   test_fp8_groups_along_k();
   if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -154,9 +154,9 @@ static void test_bad_problems(void) {
   problem.reserved3 = -1;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "reserved3 = -1");
   problem = make_problem(8, 8, 8);
-  problem.grouping = SLUICE_GROUPS_ALONG_K + 1;
+  problem.grouping = SLUICE_GENERAL_GROUPS + 1;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT,
-                "grouping = 4 is no value of enum sluice_grouping");
+                "grouping = 5 is no value of enum sluice_grouping");
   problem.grouping = SLUICE_RAGGED_GROUPS;
   problem.expected_rows = -1;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "expected_rows = -1");

@@ -25,7 +25,7 @@ def structures(header):
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \w+;", text, flags=re.S):
         fields = []
         for declaration in filter(None, (line.strip() for line in body.split(";"))):
-            pointer = re.fullmatch(r"(const )?(char|void|float|u?int32_t)\*\s*(\w+)", declaration)
+            pointer = re.fullmatch(r"(const )?(char|void|float|u?int32_t|sluice_group_arguments)\*\s*(\w+)", declaration)
             array = re.fullmatch(r"char (\w+)\[(\d+)\]", declaration)
             if pointer:
                 fields.append((pointer.group(3), ctypes.c_char_p if pointer.group(2) == "char" else ctypes.c_void_p))
@@ -89,7 +89,7 @@ class CInterface(unittest.TestCase):
         self.assertEqual((problem.batch, problem.lda, problem.batch_stride_d, problem.alpha, problem.beta), (1, -1, -1, 1.0, 0.0))
         self.assertEqual((problem.type_a, problem.type_b, problem.layout_a, problem.layout_b, problem.alignment_d_bytes), (0, 0, 0, 1, 16))
         self.assertEqual((problem.scaling_a, problem.scale_layout_b, problem.ld_scale_a, problem.batch_stride_scale_b), (0, 0, -1, -1))
-        self.assertEqual((ctypes.sizeof(problem), ctypes.sizeof(initialised("sluice_arguments"))), (264, 80))
+        self.assertEqual((ctypes.sizeof(problem), ctypes.sizeof(initialised("sluice_arguments"))), (264, 96))
         self.assertEqual((problem.w4_group_size, problem.w4_zero_points), (128, 0))
         self.assertEqual((problem.grouping, problem.expected_rows, initialised("sluice_arguments").groups), (0, 0, None))
 

@@ -267,6 +267,11 @@ class GroupsTest(SluiceTest):
             self.assertIn(f"4096 x 4096 x 7168, 8 {grouping} groups bf16", said)
             self.assertIn(f"8 {grouping} groups", self.succeed("explain", *problem, "--grouping", grouping, "--expected-rows", 100))
             self.refuse("simulate", *problem, "--grouping", grouping, says=(f"the plan is for {grouping} groups", "simulate a batch"))
+        general = self.succeed("plan", *problem, "--grouping", "general")
+        self.assertIn("at most", general)
+        self.assertIn("8 general groups bf16", general)
+        self.refuse("simulate", *problem, "--grouping", "general", says="the plan is for general groups")
+        self.refuse("plan", *problem, "--grouping", "general", "--lda", 8192, says="lda = 8192 with general groups")
         with_rows = [
             self.succeed_json("plan", *problem, "--grouping", "masked", "--expected-rows", rows)["predicted"]["total_us"] for rows in (8, 4096)
         ]
@@ -288,6 +293,7 @@ class GroupsTest(SluiceTest):
         self.refuse(*self.gemm("--groups", "5,0,70,1"), says="--groups are sizes of groups; pass --grouping ragged")
         self.refuse(*self.gemm("--expected-rows", 5), says="--expected-rows is about groups")
         self.refuse_gemm("frayed", "5,0,70,1", "choose from none, ragged, masked")
+        self.refuse_gemm("general", "5,0,70,1", "--grouping general has matrices of many sizes, for which this command has no files")
 
     def test_sizes_that_are_none(self):
         self.ragged()

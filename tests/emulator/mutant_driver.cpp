@@ -9,11 +9,13 @@
 #include <string_view>
 
 #include "mutant_attention.hpp"
+#include "mutant_general.hpp"
 #include "placed_operands.hpp"
 
 int main(int argc, char** argv) {
   using namespace sluice;
   if (argc > 1 && std::string_view(argv[1]) == "attention") return test::run_mutant_attention(argc, argv);
+  if (argc > 1 && std::string_view(argv[1]) == "general") return test::run_mutant_general(argc, argv);
   if (argc != 16) return 2;
   gpu_tests::GemmCase gemm_case{.what = "mutant"};
   gemm_case.problem.m = std::atoi(argv[2]);

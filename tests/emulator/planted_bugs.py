@@ -33,6 +33,11 @@ KERNELS = {
     "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
     "along_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_cr_ping_64x64x64_c1x1", "136 200 460 1 bf16 0 0 data-parallel ticket 0 workspace none k3,40,170,170,450"),
     "fp8_along_k": ("pingpong, rows_of_a, tma, 64, 128, 128, 1, 1, 1", "e4m3_rc_ping_64x128x128_c1x1", "136 200 1536 1 bf16 0 0 data-parallel ticket 0 workspace none k0,256,384,384,1408"),
+    "general": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "general", "bf16_rc_ping_64x64x64_c1x1 17ofrandomsizes"),
+    "general_boxes": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "general", "bf16_rc_coop_128x128x64_c1x1 16bits"),
+    "general_packets": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "general", "bf16_rc_coop_128x128x64_c1x1 rowsthatendinapacket"),
+    "general_without_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "general", "bf16_rc_ping_64x64x64_c1x1 everysecondwithoutK"),
+    "many": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "general", "bf16_rc_coop_128x128x64_c1x1 256groups"),
 }
 
 PIPELINE = "kernel/pipeline.cuh"
@@ -40,6 +45,11 @@ KERNEL = "kernel/gemm_kernel.cuh"
 DISPATCHER = "kernel/dispatcher.cuh"
 CLIP = "kernel/mainloop/clip_k.cuh"
 GROUPS = "scheduler/groups.hpp"
+GENERAL_GROUPS = "scheduler/general_groups.hpp"
+GENERAL = "kernel/general/general_kernel.cuh"
+GENERAL_PRODUCER = "kernel/general/general_producer.cuh"
+GENERAL_DISPATCHER = "kernel/general/general_dispatcher.cuh"
+PREPARATION = "kernel/general/prepare_groups_kernel.cuh"
 DISPATCHING = "kernel/grouped_dispatcher.cuh"
 SHORT = "kernel/mainloop/short_tile.cuh"
 TMA = "kernel/mainloop/tma_producer.cuh"
@@ -417,4 +427,34 @@ BUGS = [
         r"without knowing that it is initialised: no barrier of the CTA or cluster lies between|uses a barrier that was never initialised"),
     Bug("ready_told_to_one_cta_too_few", "meeting", CLUSTER_SUMS, [("if (thread < splits) arch", "if (thread + 1 < splits) arch")],
         deadlock(rf"CTA 1 consumer 0 warp 4 at [^\n]*{at(CLUSTER_SUMS)} waits for [^\n]*cluster ready\[0\], in its phase 0 with 0 of 4 arrivals")),
+    Bug("map_of_a_group_not_acquired", "general", GENERAL, [("      if (tile.group != acquired) arch::acquire_tensor_map(map);\n", "")],
+        rf"producer warp [01] .*{at(GENERAL_PRODUCER)} uses a tensor map in global memory that this thread has not acquired"),
+    Bug("map_of_d_not_acquired", "general_boxes", GENERAL, [("arch::acquire_tensor_map(group.map_d);", ";")],
+        rf"consumer [01] .*{at(STORE)} uses a tensor map in global memory that this thread has not acquired"),
+    Bug("map_acquired_once_for_all_groups", "general", GENERAL, [("if (tile.group != acquired) arch", "if (acquired == -1) arch")],
+        rf"producer warp [01] .*{at(GENERAL_PRODUCER)} uses a tensor map in global memory that this thread has not acquired"),
+    Bug("map_of_another_group", "general", GENERAL, [("params_.general.prepared[tile.group];", "params_.general.prepared[tile.group / 2];")],
+        r"wrong result: |outside every operand|not initialised|never filled in"),
+    Bug("map_acquired_of_the_other_operand", "general", GENERAL, [("arch::acquire_tensor_map(map);", "arch::acquire_tensor_map(group.p);")],
+        rf"producer warp 1 .*{at(GENERAL_PRODUCER)} uses a tensor map in global memory that this thread has not acquired"),
+    Bug("map_ends_with_the_largest_groups_k", "general", PREPARATION, 
+        [("    arch::replace_extent<0>(shared, static_cast<std::uint32_t>(matrix.inner));\n", "")],
+        r"wrong result: |outside every operand"),
+    Bug("map_ends_with_the_largest_groups_rows", "general_boxes", PREPARATION,
+        [("    arch::replace_extent<1>(shared, static_cast<std::uint32_t>(matrix.outer));\n", "")],
+        r"wrong result: |outside every operand"),
+    Bug("map_has_the_templates_pitch", "general", PREPARATION,
+        [("    arch::replace_stride<1>(shared, static_cast<std::uint64_t>(matrix.pitch_bytes));\n", "")],
+        r"wrong result: |outside every operand"),
+    Bug("groups_read_before_the_predecessor_has_finished", "general", PREPARATION, [("  arch::wait_for_predecessor();\n", "")],
+        rf"prepare_groups: .*{at(PREPARATION)} (reads group_arguments|writes workspace) before the kernel before it has finished"),
+    Bug("store_that_ends_in_a_packet_left_to_the_copy_engine", "general_packets", PREPARATION, [("group.n * bytes % kPacketBytes == 0 && ", "")],
+        r"end inside a packet of 16"),
+    Bug("tiles_at_the_edge_not_counted", "general", GENERAL_GROUPS, [("(extent + tile_elems * cluster - 1) / (tile_elems", "extent / (tile_elems")],
+        r"wrong result: "),
+    Bug("tiles_of_a_group_of_the_first_window", "many", GENERAL_DISPATCHER, [("- tiles_of(first_ + passed);", "- tiles_of(passed);")],
+        r"wrong result: |outside every operand"),
+    Bug("turn_of_a_tile_without_k_kept", "general_without_k", GENERAL,
+        [("        if (kPingpong) give_turn(1 - warpgroup);", "        if (kPingpong && k_tiles > 0) give_turn(1 - warpgroup);")],
+        deadlock(r"consumer [01] warp \d+ at [^\n]* waits for [^\n]*named barrier")),
 ]

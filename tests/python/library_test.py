@@ -17,7 +17,7 @@ def fields_of(body):
     """[(name, ctypes type)] of a structure, as the header declares them."""
     fields = []
     for declaration in filter(None, (line.strip() for line in body.split(";"))):
-        if pointer := re.fullmatch(r"(?:const )?(char|void|float|u?int32_t)\*\s*(\w+)", declaration):
+        if pointer := re.fullmatch(r"(?:const )?(char|void|float|u?int32_t|sluice_group_arguments)\*\s*(\w+)", declaration):
             fields.append((pointer[2], ctypes.c_char_p if pointer[1] == "char" else ctypes.c_void_p))
         elif array := re.fullmatch(r"char (\w+)\[(\d+)\]", declaration):
             fields.append((array[1], ctypes.c_char * int(array[2])))

@@ -89,7 +89,7 @@ TEST(Groups, WhatHasNoMeaningIsRefused) {
     p.expected_rows = std::int64_t{1} << 31;
     expect_refused(validate(p), ErrorCode::invalid_argument, {"expected_rows = 2147483648"});
   }
-  p = grouped(static_cast<Grouping>(4));
+  p = grouped(static_cast<Grouping>(5));
   expect_refused(validate(p), ErrorCode::invalid_argument, {"grouping is none of the enumeration's values"});
 }
 

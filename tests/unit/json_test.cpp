@@ -142,7 +142,8 @@ TEST(Json, IllTypedFieldsAreNamedByTheirPath) {
 TEST(Json, APathInsideACandidate) {
   Json json = Json::parse(to_json(plan_for({.m = 300, .n = 200, .k = 100})));
   json["candidates"][3]["kernel"]["schedule"] = "ponging";
-  expect_refused(json.dump(), ErrorCode::bad_format, {"candidates[3].kernel.schedule", "cooperative, pingpong, streaming, sliced-k", "\"ponging\""});
+  expect_refused(json.dump(), ErrorCode::bad_format,
+                 {"candidates[3].kernel.schedule", "cooperative, pingpong, streaming, sliced-k", "\"ponging\""});
 }
 
 // Each field in turn, at every depth: taken away it is missed, and a stranger beside it is refused.

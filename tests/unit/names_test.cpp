@@ -31,7 +31,7 @@ void expect_round_trip(int count, Parse parse) {
 
 TEST(Names, ReadBack) {
   expect_round_trip<DataType>(6, parse_data_type);
-  expect_round_trip<Grouping>(4, parse_grouping);
+  expect_round_trip<Grouping>(5, parse_grouping);
   expect_round_trip<Scaling>(5, parse_scaling);
   expect_round_trip<Layout>(2, parse_layout);
   expect_round_trip<Activation>(4, parse_activation);

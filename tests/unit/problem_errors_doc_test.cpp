@@ -17,6 +17,7 @@
 #include "sluice/w4.hpp"
 
 #include "core/check_arguments.hpp"
+#include "core/check_general_groups.hpp"
 #include "core/check_group_sizes.hpp"
 #include "core/check_quantize.hpp"
 #include "core/check_w4.hpp"
@@ -75,6 +76,16 @@ Error along_k_error(Change change, const PlanOptions& options = {}) {
         p.type_a = p.type_b = DataType::bf16;
         p.layout_a = Layout::column_major, p.layout_b = Layout::row_major;
         p.grouping = Grouping::along_k;
+        change(p);
+      },
+      options);
+}
+template <class Change>
+Error general_error(Change change, const PlanOptions& options = {}) {
+  return grouped_error(
+      [&](GemmProblem& p) {
+        p.type_a = p.type_b = DataType::bf16;
+        p.grouping = Grouping::general;
         change(p);
       },
       options);
@@ -160,6 +171,16 @@ Error group_sizes_error() {
       .error();
 }
 
+// Of a group in host memory that breaks a promise; nothing lies behind its pointers.
+template <class Change>
+Error general_group_error(Change change) {
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
+  GroupArguments groups[2];
+  groups[1] = {.a = at(0x1000), .b = at(0x2000), .d = at(0x4000), .m = 70, .n = 72, .k = 72};
+  change(groups[1]);
+  return check_general_groups({.m = 128, .n = 128, .k = 128, .batch = 2, .grouping = Grouping::general}, groups).error();
+}
+
 // A plan that the emulator will not run; nothing lies behind its pointers.
 Error emulator_error(const EmulatorOptions& options) {
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
@@ -176,6 +197,15 @@ std::vector<Error> library_errors() {
       along_k_error([](GemmProblem& p) { p.layout_a = Layout::row_major, p.layout_b = Layout::column_major; }),
       along_k_error([](GemmProblem& p) { p.m = 4095; }),
       along_k_error([](GemmProblem&) {}, {.scheduler = SchedulerKind::hybrid}),
+      general_error([](GemmProblem& p) { p.type_a = p.type_b = DataType::e4m3; }),
+      general_error([](GemmProblem& p) { p.layout_b = Layout::row_major; }),
+      general_error([](GemmProblem& p) { p.alignment_a_bytes = 8; }),
+      general_error([](GemmProblem& p) { p.epilogue.bias = Bias::per_group_column; }),
+      general_error([](GemmProblem& p) { p.lda = 4096; }),
+      general_error([](GemmProblem&) {}, {.scheduler = SchedulerKind::stream_k}),
+      general_group_error([](GroupArguments& g) { g.lda = 76; }),
+      general_group_error([](GroupArguments& g) { g.b = static_cast<const std::byte*>(g.b) + 8; }),
+      general_group_error([](GroupArguments& g) { g.d = nullptr; }),
       plan_error([](GemmProblem& p) { p.m = -1; }),
       plan_error([](GemmProblem& p) { p.lda = 4000; }),
       plan_error([](GemmProblem& p) { p.batch = 2, p.batch_stride_a = -2; }),
@@ -273,6 +303,8 @@ std::vector<Error> library_errors() {
       arguments_error([](GemmProblem& p, GemmArguments&) { p.ldc = 8192; }),
       arguments_error([](GemmProblem& p, GemmArguments&) { p.scaling_a = Scaling::per_tensor; }),
       arguments_error([](GemmProblem& p, GemmArguments&) { p.grouping = Grouping::ragged; }),
+      arguments_error([](GemmProblem& p, GemmArguments&) { p.grouping = Grouping::general; }),
+      arguments_error([](GemmProblem& p, GemmArguments& a) { p.grouping = Grouping::general, a = {}; }),
       arguments_error([](GemmProblem& p, GemmArguments& a) {
         p.scaling_b = Scaling::per_tensor;
         a.scale_b = reinterpret_cast<const float*>(std::uintptr_t{0x3002});

@@ -238,6 +238,23 @@ SLUICE_DEVICE void bulk_wait(Location at = Location::current()) {
   emulated::bulk_wait(groups, false, at);
 }
 
+// tensor maps made by kernels
+SLUICE_DEVICE void replace_address(SharedAddress map, const void* data, Location at = Location::current()) {
+  emulated::replace_in_map(map, emulated::MapField::address, 0, reinterpret_cast<std::uintptr_t>(data), at);
+}
+template <int direction>
+SLUICE_DEVICE void replace_extent(SharedAddress map, std::uint32_t elems, Location at = Location::current()) {
+  emulated::replace_in_map(map, emulated::MapField::extent, direction, elems, at);
+}
+template <int direction>
+SLUICE_DEVICE void replace_stride(SharedAddress map, std::uint64_t bytes, Location at = Location::current()) {
+  emulated::replace_in_map(map, emulated::MapField::stride, direction, bytes, at);
+}
+SLUICE_DEVICE void publish_tensor_map(TensorMap* to, SharedAddress map, Location at = Location::current()) {
+  emulated::publish_tensor_map(to, map, at);
+}
+SLUICE_DEVICE void acquire_tensor_map(const TensorMap& map, Location at = Location::current()) { emulated::acquire_tensor_map(map, at); }
+
 // Words come as early as they may: a reader who has not waited for the barrier is seen all the same.
 SLUICE_DEVICE void copy_word_async(SharedAddress destination, const float* source, bool inside, Location at = Location::current()) {
   const float word = inside ? load_global(source, at) : 0.0f;

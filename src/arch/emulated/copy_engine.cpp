@@ -4,36 +4,16 @@
 #include <bit>
 #include <cstring>
 
+#include "arch/emulated/encoded_tensor.hpp"
 #include "arch/emulated/machine.hpp"
 #include "arch/emulated/numbers.hpp"
 
 namespace sluice::arch::emulated {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x534c4d50;
-constexpr int kDimensions = 3;
 constexpr int kPacketBytes = 16;
 
-// What a TensorMap's bytes hold here.
-struct EncodedTensor {
-  std::uint32_t magic = kMagic;
-  Element element{};
-  std::uint8_t swizzle_bytes = 0;
-  std::uint16_t box[kDimensions]{};
-  std::byte* data = nullptr;
-  std::uint64_t extents[kDimensions]{};
-  std::uint64_t strides_bytes[kDimensions]{};  // the first: the element's size
-};
-static_assert(sizeof(EncodedTensor) <= sizeof(TensorMap));
-
 Machine& machine() { return Machine::here(); }
-
-EncodedTensor decode(const TensorMap& map, const Location& at) {
-  EncodedTensor t;
-  std::memcpy(static_cast<void*>(&t), &map, sizeof t);
-  if (t.magic != kMagic) machine().fail(at, "uses a tensor map that was never filled in");
-  return t;
-}
 
 std::uint64_t span_bytes(const EncodedTensor& t) {
   std::uint64_t bytes = t.extents[0] * t.strides_bytes[0];
@@ -230,39 +210,7 @@ void check_run(const void* global, int bytes, const Location& at) {
     machine().fail(at, "copies from or to a global address that is not a multiple of 16");
 }
 
-void require(bool holds, const std::string& rule) {
-  if (!holds) throw EmulationError("a tensor map breaks a rule of cuTensorMapEncodeTiled: " + rule);
-}
-
 }  // namespace
-
-TensorMap encode_tensor_map(const TensorShape& shape) {
-  const int size = size_bytes(shape.element);
-  require(shape.data != nullptr && reinterpret_cast<std::uintptr_t>(shape.data) % 16 == 0, "the address must be a multiple of 16");
-  EncodedTensor t{.element = shape.element,
-                  .swizzle_bytes = static_cast<std::uint8_t>(shape.swizzle_bytes),
-                  .data = static_cast<std::byte*>(const_cast<void*>(shape.data))};
-  for (int d = 0; d < kDimensions; ++d) {
-    require(shape.extents[d] > 0 && shape.extents[d] <= std::int64_t{1} << 32,
-            "extent " + std::to_string(shape.extents[d]) + " must be from 1 to 2^32");
-    require(shape.box[d] > 0 && shape.box[d] <= 256, "box extent " + std::to_string(shape.box[d]) + " must be from 1 to 256");
-    t.extents[d] = static_cast<std::uint64_t>(shape.extents[d]);
-    t.box[d] = static_cast<std::uint16_t>(shape.box[d]);
-    if (d == 0) continue;
-    const std::int64_t stride = shape.strides_bytes[d - 1];
-    require(stride >= 0 && stride % 16 == 0 && stride < std::int64_t{1} << 40,
-            "stride " + std::to_string(stride) + " must be a multiple of 16 under 2^40");
-    t.strides_bytes[d] = static_cast<std::uint64_t>(stride);
-  }
-  t.strides_bytes[0] = static_cast<std::uint64_t>(size);
-  const int row = shape.box[0] * size, s = shape.swizzle_bytes;
-  require(row % 16 == 0, "a box's rows of " + std::to_string(row) + " bytes must be multiples of 16");
-  require(s == 0 || s == 32 || s == 64 || s == 128, "swizzles are over 32, 64 or 128 bytes");
-  require(s == 0 || row <= s, "a box's rows of " + std::to_string(row) + " bytes must fit in the swizzle of " + std::to_string(s));
-  TensorMap map{};
-  std::memcpy(&map, &t, sizeof t);
-  return map;
-}
 
 // There is no L2 here; what counts is who may touch the tensor, and when.
 void tma_prefetch(const TensorMap& map, TensorCoordinates from, const Location& at) { note_tensor_source(decode(map, at), from, at); }

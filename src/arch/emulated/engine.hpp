@@ -99,6 +99,12 @@ void store_async(ClusterAddress destination, const void* from, int bytes, Cluste
 void bulk_commit();
 void bulk_wait(int groups, bool read_only, const Location& at);
 
+// tensor_maps.cpp
+enum class MapField : std::uint8_t { address, extent, stride };
+void replace_in_map(SharedAddress map, MapField field, int direction, std::uint64_t value, const Location& at);
+void publish_tensor_map(TensorMap* to, SharedAddress map, const Location& at);
+void acquire_tensor_map(const TensorMap& map, const Location& at);
+
 // tensor_core.cpp
 enum class Numbers : std::uint8_t { bf16, fp16, e4m3, e5m2 };
 struct WgmmaShape {

@@ -164,6 +164,7 @@ struct Thread {
   std::vector<InFlight> in_flight;
   std::vector<FragmentInFlight> fragments_in_flight;
   int bulk_thread = -1;  // index into Cta::bulk
+  std::vector<const TensorMap*> acquired_maps;
 };
 
 // The bulk groups of one thread.

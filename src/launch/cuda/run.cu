@@ -1,40 +1,26 @@
-// run(): binds pointers to a plan and enqueues one kernel.
+// run(): binds pointers to a plan and enqueues one kernel, or two of general groups.
 #include "sluice/run.hpp"
 
 #include <cuda_runtime_api.h>
 #include <algorithm>
 
 #include "core/check_arguments.hpp"
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/profiler_range.hpp"
 #include "core/tile_parts.hpp"
 #include "launch/bind.hpp"
+#include "launch/cuda/check_device.hpp"
 #include "launch/cuda/cuda_status.hpp"
+#include "launch/cuda/general.hpp"
 #include "launch/cuda/registry.hpp"
 #include "launch/cuda/tensor_map.hpp"
 #include "launch/cuda/traced.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
-namespace {
 
-// A plan for more SMs than there are would leave its clusters waiting for each other.
-Status check_device(const DeviceSpec& planned) {
-  int device = 0, major = 0, minor = 0, sms = 0;
-  if (Status s = cuda_status(cudaGetDevice(&device), "no usable GPU"); !s) return s;
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-  if (major == 9 && minor == 0 && sms < planned.sm_count)
-    return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has " + std::to_string(sms) +
-                                              " SMs and the plan was made for the " + std::to_string(planned.sm_count) + " of " +
-                                              planned.name + "; plan for current_device()"};
-  if (major == 9 && minor == 0) return Nothing{};
-  return Error{ErrorCode::wrong_device, "device " + std::to_string(device) + " has compute capability " + std::to_string(major) + "." +
-                                            std::to_string(minor) + "; the kernels need 9.0 (Hopper)"};
-}
-
-Status launch(const Plan& plan, const void* kernel, TracedGemmParams& params, Stream stream) {
+Status launch(const Plan& plan, const void* kernel, void* params, Stream stream) {
   if (Status s = cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_memory_bytes),
                              "cannot reserve shared memory");
       !s)
@@ -52,11 +38,9 @@ Status launch(const Plan& plan, const void* kernel, TracedGemmParams& params, St
   config.stream = stream;
   config.attrs = attributes;
   config.numAttrs = 2;
-  void* arguments[] = {&params};
+  void* arguments[] = {params};
   return cuda_status(cudaLaunchKernelExC(&config, kernel, arguments), "kernel launch");
 }
-
-}  // namespace
 
 Status prepare_workspace(void* workspace, std::size_t workspace_bytes, Stream stream) {
   if (workspace_bytes == 0) return Nothing{};
@@ -83,10 +67,11 @@ Status run_kernel(const void* kernel, const Plan& plan, const GemmArguments& arg
     return Error{ErrorCode::unsupported,
                  "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
 
+  if (is_general(plan.problem)) return run_general(plan, arguments, workspace, stream);
   Result<GemmParams> params = bind(plan, arguments, workspace, encode_tensor_map);
   if (!params) return params.error();
   TracedGemmParams all{*params, trace};
-  return launch(plan, kernel, all, stream);
+  return launch(plan, kernel, &all, stream);
 }
 
 }  // namespace sluice

@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 const void* find_traced_kernel(const KernelConfig& config) {
-  static const KernelMap<const void*, true> kernels([]<KernelConfig listed>() { return traced_gemm_kernel_entry<listed>(); });
+  static const KernelMap<const void*, KernelSet::traced> kernels([]<KernelConfig listed>() { return traced_gemm_kernel_entry<listed>(); });
   return kernels.find(config);
 }
 

@@ -1,4 +1,4 @@
-// What run() and run_traced() share.
+// What run(), run_traced() and run_general() share.
 #pragma once
 
 #include "sluice/run.hpp"
@@ -10,5 +10,8 @@ namespace sluice {
 // run(), of whichever kernel: a traced one takes `trace`, too. A null kernel is an error.
 Status run_kernel(const void* kernel, const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes,
                   const TraceParams& trace, Stream stream);
+
+// Enqueues a kernel of a plan's configuration, with what it takes.
+Status launch(const Plan& plan, const void* kernel, void* params, Stream stream);
 
 }  // namespace sluice

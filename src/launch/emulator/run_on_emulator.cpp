@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <string>
 #include <vector>
@@ -18,7 +17,9 @@
 #include "core/tile_parts.hpp"
 #include "kernel/kernel_entry.hpp"
 #include "launch/bind.hpp"
+#include "launch/emulator/general_on_emulator.hpp"
 #include "launch/emulator/run_on_machine.hpp"
+#include "launch/emulator/tensor_map.hpp"
 #include "launch/emulator/traced_on_emulator.hpp"
 #include "launch/kernel_map.hpp"
 #include "scheduler/workspace.hpp"
@@ -27,39 +28,6 @@ namespace sluice {
 namespace {
 
 namespace emulated = arch::emulated;
-
-emulated::Element element(DataType type) {
-  switch (type) {
-    case DataType::bf16:
-      return emulated::Element::bf16;
-    case DataType::fp16:
-      return emulated::Element::fp16;
-    case DataType::e4m3:
-    case DataType::e5m2:
-      return emulated::Element::byte;
-    case DataType::fp32:
-    case DataType::int4:  // never a tensor
-      break;
-  }
-  return emulated::Element::fp32;
-}
-
-Result<arch::TensorMap> encode_tensor_map(const GlobalTensor& tensor, BoxShape box) {
-  constexpr int kUnswizzledBytes = 16;
-  const int bytes = size_bytes(tensor.type), row_bytes = box.inner * bytes;
-  const bool one_matrix = tensor.matrices == 1 || tensor.matrix_stride_elems == 0;
-  const std::int64_t pitch = tensor.leading_elems * bytes;
-  try {
-    return emulated::encode_tensor_map({.data = tensor.data,
-                                        .element = element(tensor.type),
-                                        .extents = {tensor.inner, tensor.outer, one_matrix ? 1 : tensor.matrices},
-                                        .strides_bytes = {pitch, one_matrix ? pitch : tensor.matrix_stride_elems * bytes},
-                                        .box = {box.inner, box.outer, box.matrices},
-                                        .swizzle_bytes = row_bytes == kUnswizzledBytes ? 0 : row_bytes});
-  } catch (const std::exception& broken) {
-    return Error{ErrorCode::emulation, std::string(tensor.name) + ": " + broken.what()};
-  }
-}
 
 // What a batch of matrices covers, from its first element to its last.
 std::size_t span_bytes(std::int64_t inner, std::int64_t outer, std::int64_t leading, std::int64_t batch, std::int64_t batch_stride,
@@ -104,7 +72,16 @@ EmulatedKernel find_emulated_kernel(const KernelConfig& config) {
 
 bool built_with_emulator() { return true; }
 
+Status check_flags_cleared(const KernelConfig& kernel, const float* workspace, std::size_t elems) {
+  const auto* const end = workspace + std::min<std::size_t>(elems, kFlagBytes / sizeof(float));
+  const auto* const left = std::find_if(workspace, end, [](float flag) { return std::bit_cast<std::uint32_t>(flag) != 0; });
+  if (left == end) return Nothing{};
+  return Error{ErrorCode::emulation, name(kernel) + ": flag " + std::to_string(left - workspace) +
+                                         " of the workspace is not cleared when the kernel ends; the next run would go wrong"};
+}
+
 Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const EmulatorOptions& options, const Progress& progress) {
+  if (is_general(plan.problem)) return run_general_on_emulator(plan, arguments, options, progress);
   if (Status s = check_group_sizes(plan.problem, arguments.groups); !s) return s;
   return run_kernel_on_emulator(find_emulated_kernel(plan.kernel), plan, arguments, {}, {}, options, progress);
 }
@@ -120,7 +97,7 @@ Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const Gem
                  "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
   std::vector<float> workspace(plan.workspace_bytes / sizeof(float));  // flags of zero, sums of NaN
   if (!workspace.empty()) std::fill(workspace.begin() + kFlagBytes / 4, workspace.end(), std::numeric_limits<float>::quiet_NaN());
-  const Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_tensor_map);
+  const Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_emulated_tensor_map);
   if (!params) return params.error();
   const TracedGemmParams all{*params, trace};
 
@@ -138,12 +115,7 @@ Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const Gem
     launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});
   if (buffer.data != nullptr) launch.buffers.push_back({.name = "trace", .data = buffer.data, .bytes = buffer.bytes, .writable = true});
   if (Status s = run_on_machine(name(plan.kernel), launch, options, [&] { kernel(all); }); !s) return s;
-  const auto flags_end =
-      workspace.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(workspace.size(), kFlagBytes / sizeof(float)));
-  if (const auto left = std::find_if(workspace.begin(), flags_end, [](float flag) { return std::bit_cast<std::uint32_t>(flag) != 0; });
-      left != flags_end)
-    return Error{ErrorCode::emulation, name(plan.kernel) + ": flag " + std::to_string(left - workspace.begin()) +
-                                           " of the workspace is not cleared when the kernel ends; the next run would go wrong"};
+  if (Status s = check_flags_cleared(plan.kernel, workspace.data(), workspace.size()); !s) return s;
   if (progress) progress(1.0);
   return Nothing{};
 }

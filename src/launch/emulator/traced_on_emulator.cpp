@@ -10,7 +10,8 @@ namespace sluice {
 namespace {
 
 EmulatedKernel find_emulated_traced_kernel(const KernelConfig& config) {
-  static const KernelMap<EmulatedKernel, true> kernels([]<KernelConfig listed>() { return emulated_traced_gemm_kernel<listed>(); });
+  static const KernelMap<EmulatedKernel, KernelSet::traced> kernels(
+      []<KernelConfig listed>() { return emulated_traced_gemm_kernel<listed>(); });
   return kernels.find(config);
 }
 

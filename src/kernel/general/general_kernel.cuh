@@ -1,0 +1,168 @@
+// The kernel of general groups: GemmKernel with the same ring, consumers and stores, whose tiles belong to products of their own. Where
+// that one has one problem in its parameters, this one finds each tile's group in the workspace (prepare_groups_kernel.cuh). Tiles are
+// computed whole, and nothing is fetched before the predecessor has finished.
+#pragma once
+
+#include "arch/arch.cuh"
+#include "core/tile_parts.hpp"
+#include "kernel/epilogue/store_tile.cuh"
+#include "kernel/gemm_kernel.cuh"
+#include "kernel/general/general_dispatcher.cuh"
+#include "kernel/general/general_params.cuh"
+#include "kernel/general/general_producer.cuh"
+#include "kernel/mainloop/short_tile.cuh"
+#include "kernel/pipeline.cuh"
+#include "kernel/tickets.cuh"
+#include "kernel/trace/trace.cuh"
+#include "kernel/work_ring.cuh"
+
+namespace sluice {
+
+template <KernelConfig config>
+class GeneralKernel {
+ public:
+  SLUICE_DEVICE GeneralKernel(const GeneralGemmParams& params, std::byte* shared)
+      : params_(params), shared_(shared), ring_(shared), work_(shared), tickets_(shared) {}
+
+  SLUICE_DEVICE void run() {
+    const int warpgroup = arch::warpgroup_in_cta(), warp = arch::warp_in_cta();
+    if (warp < kDispatcherWarp && arch::elect_one()) make_ready(warp);
+    if constexpr (kInCluster) {  // what make_ready() wrote, its own fence has made visible
+      arch::sync_warp();
+      arch::cluster_arrive_relaxed();
+    }
+    arch::sync_cta();
+    if constexpr (kInCluster) arch::cluster_wait();
+    if (params_.early_successor) arch::allow_successor();
+    if (warpgroup == 0) {
+      if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
+      produce_and_dispatch(warp);
+    } else {
+      if constexpr (kSplitsRegisters) arch::raise_register_limit<register_split(config).consumer>();
+      consume(warpgroup - 1);
+    }
+    if constexpr (kInCluster) {  // the other CTA may still arrive at this one's barriers
+      arch::cluster_arrive_relaxed();
+      arch::cluster_wait();
+    }
+  }
+
+ private:
+  using Ring = Pipeline<config>;
+  using Work = WorkRing<config>;
+  static constexpr bool kInCluster = cluster_size(config) > 1;
+  static constexpr bool kPingpong = config.schedule == KernelSchedule::pingpong;
+  static constexpr bool kSplitsRegisters = consumer_warpgroups(config) > 1;
+  static constexpr int kFirstTurnBarrier = TileStore<config>::kFirstBarrier + 2;  // pingpong: one named barrier for each consumer
+
+  SLUICE_DEVICE void make_ready(int warp) const {
+    if (warp == 0) {
+      ring_.init_full();
+    } else if (warp == 1) {
+      ring_.init_empty();
+    } else {
+      work_.init(false);
+      tickets_.init();
+    }
+    arch::fence_barrier_init();
+  }
+
+  SLUICE_DEVICE void produce_and_dispatch(int warp) {
+    if (warp == kDispatcherWarp) {
+      arch::note_role("dispatcher");
+      GeneralDispatcher<config>(params_, work_, tickets_).run();
+    } else if (warp == 0) {
+      if (arch::elect_one()) produce<Operand::p>();
+    } else if (warp == 1) {
+      if (arch::elect_one()) produce<Operand::q>();
+    }
+  }
+
+  template <Operand operand>
+  SLUICE_DEVICE void produce() const {
+    arch::wait_for_predecessor();
+    NoTrace trace(params_, Role::producing_thread);
+    const GeneralProducer<config, operand> producer(operand == Operand::p ? params_.mainloop.p : params_.mainloop.q, ring_);
+    typename Ring::Position at;
+    typename Work::Position work_at;
+    int acquired = -1;  // whose map this thread has: once is enough, and takes its time
+    SLUICE_NO_UNROLL
+    for (;;) {
+      const WorkTile tile = work_.read(work_at);
+      if (tile.peers == 0) break;
+      work_.release_alone(work_at);
+      trace.begin(tile);
+      if (tile.k_end == 0) continue;  // has no maps
+      const PreparedGroup& group = params_.general.prepared[tile.group];
+      const arch::TensorMap& map = operand == Operand::p ? group.p : group.q;
+      if (tile.group != acquired) arch::acquire_tensor_map(map);
+      acquired = tile.group;
+      producer.load(at, tile, map);
+    }
+  }
+
+  SLUICE_DEVICE void consume(int warpgroup) const {
+    NoTrace trace(params_, Role::consumer, warpgroup);
+    const int first_block = kPingpong ? 0 : warpgroup * blocks_per_warpgroup(config);
+    typename Ring::Position at;
+    typename Work::Position work_at;
+    int acquired = -1;  // whose maps of D
+    arch::wait_for_predecessor();
+    static_assert(kWorkSlots % 2 == 0, "pingpong: of the work ring's slots each consumer has every second");
+    if (kPingpong && warpgroup == 1) give_turn(0);
+    SLUICE_NO_UNROLL
+    for (;;) {
+      const WorkTile ahead = work_.read(work_at);
+      if (ahead.peers == 0) break;
+      const int k_tiles = ahead.k_end;
+      if (kPingpong && work_at.stage % 2 != warpgroup) {
+        at.advance(k_tiles);
+        work_.release(work_at);
+        continue;
+      }
+      trace.begin(ahead);
+      if (kPingpong) wait_for_turn(warpgroup);
+      Accumulators<config> sums;
+      const auto issued = [&] {
+        if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
+      };
+      ShortTile<config>(ahead, first_block).multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
+      const WorkTile tile = work_.read(work_at);
+      work_.release(work_at);
+      store(sums, tile, warpgroup, first_block, acquired);
+      at.stage = arch::uniform(at.stage);  // as in GemmKernel
+    }
+    if (arch::thread_in_warpgroup() == 0) arch::bulk_wait_read<0>();  // before the CTA ends: the copy engine has read the buffers
+  }
+
+  SLUICE_DEVICE void store(const Accumulators<config>& sums, WorkTile tile, int warpgroup, int first_block, int& acquired) const {
+    constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
+    const EpilogueParams& group = params_.general.prepared[tile.group].epilogue;
+    if (arch::thread_in_warpgroup() == 0 && tile.group != acquired && group.path == StorePath::copy_engine) {  // it stores
+      if (params_.general.stores_chunks) arch::acquire_tensor_map(group.map_d);
+      if (params_.general.stores_rest) arch::acquire_tensor_map(group.map_d_rest);
+    }
+    acquired = tile.group;
+    tile.group = 0;  // each has a D of its own
+    TileStore<config>(group, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block)
+        .store(sums, tile, TilePart{});
+  }
+
+  // As in GemmKernel: the tensor cores belong to one consumer at a time.
+  static SLUICE_DEVICE void wait_for_turn(int consumer) { arch::named_barrier_sync(kFirstTurnBarrier + consumer, 2 * kWarpgroupThreads); }
+  static SLUICE_DEVICE void give_turn(int consumer) { arch::named_barrier_arrive(kFirstTurnBarrier + consumer, 2 * kWarpgroupThreads); }
+
+  const GeneralGemmParams& params_;
+  std::byte* shared_;
+  Ring ring_;
+  Work work_;
+  Tickets<config> tickets_;
+};
+
+template <KernelConfig config>
+SLUICE_DEVICE void run_general_kernel(const GeneralGemmParams& params) {
+  GeneralKernel<config> kernel(params, arch::dynamic_shared_memory());
+  kernel.run();
+}
+
+}  // namespace sluice
