@@ -62,6 +62,7 @@ constexpr int threads_per_cta(const KernelConfig& c) {
 constexpr int sharing_warpgroups(const KernelConfig& c) { return c.schedule == KernelSchedule::cooperative ? consumer_warpgroups(c) : 1; }
 // Blocks of 64 rows of P that one warpgroup multiplies.
 constexpr int blocks_per_warpgroup(const KernelConfig& c) { return tile_p(c) / kWgmmaRows / sharing_warpgroups(c); }
+constexpr int first_block(const KernelConfig& c, int warpgroup) { return warpgroup % sharing_warpgroups(c) * blocks_per_warpgroup(c); }
 constexpr int accumulators_per_thread(const KernelConfig& c) { return blocks_per_warpgroup(c) * tile_q(c) / 2; }
 
 constexpr int largest_power_of_two_divisor(int value, int limit) {

@@ -154,9 +154,9 @@ class GemmKernel {
 
   SLUICE_DEVICE void consume(int warpgroup) const {
     Trace trace(params_, Role::consumer, warpgroup);
-    const int first_block = warpgroup % sharing_warpgroups(config) * blocks_per_warpgroup(config);
+    const int block = first_block(config, warpgroup);
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
-    TileStore<config> output(params_.epilogue, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block);
+    TileStore<config> output(params_.epilogue, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, block);
     typename Ring::Position at;
     typename Work::Position work_at;
     arch::wait_for_predecessor();
@@ -180,11 +180,11 @@ class GemmKernel {
       const auto issued = [&] {
         if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
       };
-      const bool finishes = ShareOfTile<config>(ahead, first_block).multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
+      const bool finishes = ShareOfTile<config>(ahead, warpgroup).multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
       trace.mark(TraceEvent::mainloop_end);
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
-      if constexpr (is_fp8(config.type_a)) ScaleSums<config>::apply(sums, params_.mainloop, tile, first_block);
+      if constexpr (is_fp8(config.type_a)) ScaleSums<config>::apply(sums, params_.mainloop, tile, block);
       if (finishes) Pieces::finish(params_, shared_, sums, tile, warpgroup, output, trace);
       trace.mark(TraceEvent::done);
       at.stage = arch::uniform(at.stage);  // else the main loop moves each descriptor from a register of every lane to one of the warp

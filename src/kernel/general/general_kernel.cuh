@@ -103,7 +103,7 @@ class GeneralKernel {
 
   SLUICE_DEVICE void consume(int warpgroup) const {
     NoTrace trace(params_, Role::consumer, warpgroup);
-    const int first_block = kPingpong ? 0 : warpgroup * blocks_per_warpgroup(config);
+    const int block = first_block(config, warpgroup);
     typename Ring::Position at;
     typename Work::Position work_at;
     int acquired = -1;  // whose maps of D
@@ -126,16 +126,16 @@ class GeneralKernel {
       const auto issued = [&] {
         if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
       };
-      ShortTile<config>(ahead, first_block).multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
+      ShortTile<config>(ahead, warpgroup).multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
-      store(sums, tile, warpgroup, first_block, acquired);
+      store(sums, tile, warpgroup, block, acquired);
       at.stage = arch::uniform(at.stage);  // as in GemmKernel
     }
     if (arch::thread_in_warpgroup() == 0) arch::bulk_wait_read<0>();  // before the CTA ends: the copy engine has read the buffers
   }
 
-  SLUICE_DEVICE void store(const Accumulators<config>& sums, WorkTile tile, int warpgroup, int first_block, int& acquired) const {
+  SLUICE_DEVICE void store(const Accumulators<config>& sums, WorkTile tile, int warpgroup, int block, int& acquired) const {
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
     const EpilogueParams& group = params_.general.prepared[tile.group].epilogue;
     if (arch::thread_in_warpgroup() == 0 && tile.group != acquired && group.path == StorePath::copy_engine) {  // it stores
@@ -144,7 +144,7 @@ class GeneralKernel {
     }
     acquired = tile.group;
     tile.group = 0;  // each has a D of its own
-    TileStore<config>(group, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, first_block)
+    TileStore<config>(group, shared_ + Ring::kLayout.staging_offset + warpgroup * kStagingBytes, warpgroup, block)
         .store(sums, tile, TilePart{});
   }
 

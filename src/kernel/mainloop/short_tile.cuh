@@ -32,8 +32,8 @@ using Consumer =
 template <KernelConfig config>
 class ShortTile {
  public:
-  SLUICE_DEVICE ShortTile(const WorkTile& tile, int first_block)
-      : first_block_(first_block), blocks_(kHasBlocks ? blocks_with_rows(tile, first_block, kAll) : kAll) {}
+  SLUICE_DEVICE ShortTile(const WorkTile& tile, int warpgroup)
+      : first_block_(first_block(config, warpgroup)), blocks_(kHasBlocks ? blocks_with_rows(tile, first_block_, kAll) : kAll) {}
 
   static SLUICE_DEVICE void begin(int) {}
 

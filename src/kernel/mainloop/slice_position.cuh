@@ -14,10 +14,9 @@ struct StridingPosition : RingPosition<stages> {
   SLUICE_DEVICE explicit StridingPosition(const RingPosition<stages>& at) : RingPosition<stages>(at) {}
 
   SLUICE_DEVICE void advance() {
-    this->stage += stride;
-    if (this->stage < stages) return;
-    this->stage -= stages;
-    this->parity ^= 1;
+    const bool wraps = this->stage + stride >= stages;
+    this->stage += wraps ? stride - stages : stride;
+    this->parity ^= wraps ? 1 : 0;
   }
   static_assert(stages % stride == 0);
 };
