@@ -118,6 +118,15 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
   return c.hand_over_us + std::max(round_trips, others * bytes / c.collect_bytes_per_clk_per_sm / clocks_per_us);
 }
 
+// Slices of K: the one with most k-tiles decides, and they meet in shared memory before the next tile's can (one H200, 24 November 2026,
+// groups of 2 rows, whose tiles have 8 k-tiles, beside suites with 16 and more).
+double slices_clk(const KernelConfig& kernel, const SchedulerParams& s, double rounds, double clk) {
+  constexpr double kMeetingClk = 200;
+  if (k_slices(kernel) == 1) return clk;
+  const double k_tiles = std::max(1.0, static_cast<double>(s.k_tiles) / s.splits), slices = k_slices(kernel);
+  return clk * std::ceil(k_tiles / slices) * slices / k_tiles + std::ceil(rounds) * kMeetingClk;
+}
+
 // Streaming kernels: each warp goes through its slabs one after the other, every part at the rate of 16 warps of an SM in turn; several
 // rows of A are read from more banks than one; all rows come to each SM before the last slab can be multiplied, late, since the kernel
 // before has made them; and in a cluster one CTA waits for what the other has added up (one H200, 22 and 23 November 2026,
@@ -197,6 +206,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
     sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
   if (streams(kernel)) sm_clk = has_rings(kernel) ? rings_clk(c, p, kernel, s, units) : streaming_clk(p, kernel, s, units);
+  sm_clk = slices_clk(kernel, s, rounds, sm_clk);
   if (s.stream_k_tiles > 0) sm_clk *= c.stream_k_factor;
   const double sm_us = sm_clk / clocks_per_us;
   // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
