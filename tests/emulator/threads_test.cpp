@@ -111,7 +111,7 @@ TEST(Warp, DivergenceIsSeen) {
 
 TEST(Warp, RegisterLimitsFollowTheRules) {
   expect_right(kOneCta, [] { arch::raise_register_limit<240>(); });
-  constexpr emulated::Launch kFourWarpgroups{.threads_per_cta = 512};  // 128 registers a thread
+  const emulated::Launch kFourWarpgroups{.threads_per_cta = 512};  // 128 registers a thread
   expect_right(kFourWarpgroups, [] {
     if (arch::warpgroup_in_cta() == 0)
       arch::lower_register_limit<56>();

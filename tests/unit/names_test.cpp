@@ -41,7 +41,7 @@ TEST(Names, ReadBack) {
   expect_round_trip<Reduction>(3, parse_reduction);
   expect_round_trip<Determinism>(3, parse_determinism);
   expect_round_trip<Rasterization>(2, parse_rasterization);
-  expect_round_trip<KernelSchedule>(3, parse_kernel_schedule);
+  expect_round_trip<KernelSchedule>(4, parse_kernel_schedule);
   expect_round_trip<OperandOrder>(2, parse_operand_order);
   expect_round_trip<LoadPath>(2, parse_load_path);
   expect_round_trip<CandidateVerdict>(11, parse_verdict);
