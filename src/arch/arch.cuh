@@ -25,3 +25,5 @@
 #else
 #include "arch/emulated/arch.cuh"
 #endif
+
+#include "arch/codes.cuh"

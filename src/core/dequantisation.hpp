@@ -15,15 +15,29 @@ constexpr bool promotes_slabs(const KernelConfig& c) {
   const bool three_warpgroups = c.tile_n > 2 * kW4BlockColumns;
   return is_fp8(c.type_a) || c.tile_m <= (three_warpgroups ? 32 : 64);
 }
-constexpr int slabs_of_tile(int tile_n, int tile_k) { return tile_n / kW4BlockColumns * (tile_k / kW4SlabElems); }
+// A stage has whole slabs of each block, or half of one: a chunk of codes and the scales and zero points of its groups, at places that are
+// the same for all formats.
+constexpr bool halves_slabs(int tile_k) { return tile_k < kW4SlabElems; }
+constexpr int slabs_of_block(int tile_k) { return halves_slabs(tile_k) ? 1 : tile_k / kW4SlabElems; }
+inline constexpr int kW4HalfScaleOffset = kW4ChunkBytes;
+inline constexpr int kW4HalfZeroOffset = kW4HalfScaleOffset + kW4LargestGroupsPerSlab / 2 * kW4ScaleBytes;
+// Groups that half a slab needs: of four or two every second half has its own, one is that of both.
+SLUICE_HOST_DEVICE constexpr int w4_groups_of_half(int groups_per_slab) { return groups_per_slab > 1 ? groups_per_slab / 2 : 1; }
+SLUICE_HOST_DEVICE constexpr int w4_half_slab_bytes(int groups_per_slab, bool zero_points) {
+  return kW4ChunkBytes + w4_groups_of_half(groups_per_slab) * (kW4ScaleBytes + (zero_points ? kW4ZeroBytes : 0));
+}
+// From one slab, or half of one, to the next in shared memory.
+constexpr int packed_slab_stride(int tile_k) { return halves_slabs(tile_k) ? kW4LargestSlabBytes / 2 : kW4LargestSlabBytes; }
 // What a stage fetches of weights of that format.
 constexpr int packed_stage_bytes(const KernelConfig& c, const W4Format& format) {
-  return slabs_of_tile(c.tile_n, c.tile_k) * w4_slab_bytes(format);
+  const int slab = halves_slabs(c.tile_k) ? w4_half_slab_bytes(w4_groups_per_slab(format), format.zero_points) : w4_slab_bytes(format);
+  return c.tile_n / kW4BlockColumns * slabs_of_block(c.tile_k) * slab;
 }
 // Of a tile: room for the slabs of any format, up to where swizzled rows can begin.
 constexpr int packed_tile_bytes(int tile_n, int tile_k) {
   constexpr int kAlignmentBytes = 1024;
-  return (slabs_of_tile(tile_n, tile_k) * kW4LargestSlabBytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+  const int bytes = tile_n / kW4BlockColumns * slabs_of_block(tile_k) * packed_slab_stride(tile_k);
+  return (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
 }
 
 }  // namespace sluice

@@ -13,7 +13,6 @@ namespace sluice {
 // A CTA packs a slab: each thread makes 16 bytes of its codes, what a thread of a warpgroup will take of a chunk, and at most one scale.
 inline constexpr int kPackW4Threads = kW4CodeBytes / 16;
 inline constexpr int kW4StepsPerChunk = kW4ChunkElems / 16;
-inline constexpr int kW4LargestGroupsPerSlab = w4_groups_per_slab({.group_size = 32});
 static_assert(kPackW4Threads == 256 && kW4LargestGroupsPerSlab * kW4BlockColumns <= kPackW4Threads);
 
 // What lies in the 16 bytes of a thread of a chunk, w4_code_place() turned round: in two columns 8 apart, of which this is the first, and

@@ -45,6 +45,7 @@ class Pipeline {
   // Producer: until every consumer that reads this stage, in every CTA that receives the copy, has let go of it.
   SLUICE_DEVICE void wait_empty(const Position& at) const { arch::barrier_wait(&empty_[at.stage], at.parity ^ 1); }
   SLUICE_DEVICE void wait_full(const Position& at) const { arch::barrier_wait(&full_[at.stage], at.parity); }
+  SLUICE_DEVICE bool is_full(const Position& at) const { return arch::barrier_has_ended(&full_[at.stage], at.parity); }
 
   // Consumer: each warp lets go of the stage in every CTA of the cluster, because each of them copies into all.
   SLUICE_DEVICE void release(const Position& at) const {

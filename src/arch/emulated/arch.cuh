@@ -106,6 +106,9 @@ SLUICE_DEVICE void barrier_arrive_in_cluster(Barrier* barrier, int cta, Location
 SLUICE_DEVICE void barrier_wait(Barrier* barrier, std::uint32_t parity, Location at = Location::current()) {
   emulated::barrier_wait(barrier, parity, at);
 }
+SLUICE_DEVICE bool barrier_has_ended(Barrier* barrier, std::uint32_t parity, Location at = Location::current()) {
+  return emulated::barrier_has_ended(barrier, parity, at);
+}
 
 // shared memory
 using emulated::dynamic_shared_memory;
@@ -324,10 +327,7 @@ SLUICE_DEVICE void look_up_codes(std::uint32_t word, const CodeTable& low, const
   }
 }
 SLUICE_DEVICE std::uint32_t in_both_halves(std::uint32_t bits) { return (bits & 0xffff) * 0x10001; }
-template <DataType type>
-SLUICE_DEVICE std::uint32_t zero_point_pair(std::uint32_t zero) {
-  return in_both_halves(zero);
-}
+SLUICE_DEVICE std::uint32_t and_or(std::uint32_t a, std::uint32_t b, std::uint32_t c) { return (a & b) | c; }
 template <DataType type>
 SLUICE_DEVICE float as_number(std::uint32_t bits) {
   const auto low = static_cast<std::uint16_t>(bits);
@@ -338,18 +338,15 @@ SLUICE_DEVICE std::uint32_t as_bits(float number) {
   return type == DataType::bf16 ? emulated::float_to_bf16(number) : emulated::float_to_fp16(number);
 }
 template <DataType type>
-SLUICE_DEVICE void dequantise(std::uint32_t word, const std::uint32_t (&zeros)[2], std::uint32_t (&numbers)[4]) {
-  const auto number = [&](int code, int row) {
-    return as_bits<type>(static_cast<float>(static_cast<int>(word >> 4 * code & 15) - static_cast<int>(zeros[row] & 0xffff)));
+SLUICE_DEVICE std::uint32_t multiply_add_pairs(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  const auto half = [&](int shift) {
+    return as_bits<type>(std::fma(as_number<type>(a >> shift), as_number<type>(b >> shift), as_number<type>(c >> shift)));
   };
-  for (int i = 0; i < 4; ++i) numbers[i] = number(i, i % 2) | number(i + 4, i % 2) << 16;
+  return half(0) | half(16) << 16;
 }
 template <DataType type>
-SLUICE_DEVICE void scale_pairs(std::uint32_t (&numbers)[4], const std::uint32_t (&scales)[2]) {
-  for (int i = 0; i < 4; ++i) {
-    const float scale = as_number<type>(scales[i % 2]);
-    numbers[i] = as_bits<type>(as_number<type>(numbers[i]) * scale) | as_bits<type>(as_number<type>(numbers[i] >> 16) * scale) << 16;
-  }
+SLUICE_DEVICE std::uint32_t multiply_pairs(std::uint32_t a, std::uint32_t b) {
+  return multiply_add_pairs<type>(a, b, 0x80008000);
 }
 
 // numbers

@@ -53,6 +53,7 @@ void fence_barrier_init();
 void barrier_arrive(Barrier* barrier, int expect_bytes, const Location& at);
 void barrier_arrive_in_cluster(Barrier* barrier, int cta, bool releases, const Location& at);
 void barrier_wait(Barrier* barrier, std::uint32_t parity, const Location& at);
+bool barrier_has_ended(Barrier* barrier, std::uint32_t parity, const Location& at);
 
 // memory.cpp: ordinary accesses
 std::byte* dynamic_shared_memory();

@@ -133,4 +133,13 @@ void barrier_wait(Barrier* barrier, std::uint32_t parity, const Location& at) {
   m.acquire(*me.warp, b.published, &b, b.phase);
 }
 
+bool barrier_has_ended(Barrier* barrier, std::uint32_t parity, const Location& at) {
+  Machine& m = machine();
+  Thread& me = m.thread();
+  const MBarrier& b = find_barrier(*me.cta, shared_address(barrier), false, at);
+  if ((b.phase & 1) == (parity & 1)) return false;
+  m.acquire(*me.warp, b.published, &b, b.phase);
+  return true;
+}
+
 }  // namespace sluice::arch::emulated

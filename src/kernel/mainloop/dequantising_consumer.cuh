@@ -42,11 +42,15 @@ class DequantisingConsumer {
  private:
   static constexpr int kDepth = arch::kWgmmaDepthBytes / 2;                       // elements of K in a wgmma
   static constexpr int kSteps = kW4ChunkElems / kDepth, kHalfSteps = kSteps / 2;  // of a unit; a half has 32 of K, and one group
-  static constexpr int kSlabs = config.tile_k / kW4SlabElems;
-  static constexpr int kUnits = kSlabs * kW4ChunksPerSlab;  // of a stage
-  static constexpr int kWholeSlabs = 2;                     // group_shift where a slab has one group
+  static constexpr int kSlabs = slabs_of_block(config.tile_k);
+  static constexpr int kUnits = config.tile_k / kW4ChunkElems;  // of a stage
+  static constexpr bool kHalves = halves_slabs(config.tile_k);
+  static constexpr int kScaleOffset = kHalves ? kW4HalfScaleOffset : kW4CodeBytes;
+  static constexpr int kStagesOfRound = kUnits == 1 ? 2 : 1;  // after which registers are as before
+  static constexpr int kWholeSlabs = 2;                       // group_shift where a slab has one group
   // Whether a unit's codes are asked for before the wgmma of the unit before it are issued, and not behind them: where issuing takes as
-  // long as they need to come, and registers hold both.
+  // long as they need to come, and registers hold both. (With few rows the tensor cores would wait for codes that memory does not bring
+  // sooner.) Whether the next stage is there has been asked by then.
   static constexpr bool kCodesFirst = tile_q(config) >= 64 && consumer_warpgroups(config) * accumulators_per_thread(config) <= 128;
   static_assert(blocks == 1 && kW4ChunksPerSlab == 2, "which set of registers a unit has must be known to the compiler");
 
@@ -80,74 +84,78 @@ class DequantisingConsumer {
   // Even slabs and odd ones in turn: one is promoted while the tensor cores are busy with the other.
   template <bool zero_points, class Issued>
   SLUICE_DEVICE void promote_slabs(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
-    static_assert(kSlabs <= 2, "which registers a slab has must be known to the compiler");
+    static_assert(kSlabs <= 2 && !kHalves, "which registers a slab has must be known to the compiler");
     constexpr int kOdd = (kSlabs - 1) * kW4ChunksPerSlab;  // the unit of a stage with which an odd slab begins
     Slab even, odd;
     Fragments first, second;  // of a slab's units
     Codes next;
-    const auto start = [&](Slab& s, const Position& where, int unit) {
-      const bool begins = unit % kW4ChunksPerSlab == 0;
+    // ahead: the stage after this one, if there is one and this is the last unit of its own.
+    const auto start = [&](Slab& s, const Position& where, int unit, const Position* ahead) {
+      const bool begins = unit % kW4ChunksPerSlab == 0, there = kCodesFirst && ahead != nullptr && ring_.is_full(*ahead);
       if (begins) s.group = group_of<true, zero_points>(where, unit, 0);
       Fragments& numbers = begins ? first : second;
-      dequantise(next, s.group, s.group, numbers);
-      if (begins && kCodesFirst) next = codes_of(where, unit + 1);
+      const arch::CodeLine line = line_of<zero_points>(s.group);
+      dequantise(next, line, line, numbers);
+      const auto fetch = [&] {
+        if (ahead != nullptr && !there) ring_.wait_full(*ahead);
+        if (ahead != nullptr)
+          next = codes_of(*ahead, 0);
+        else if (unit + 1 < kUnits)
+          next = codes_of(where, unit + 1);
+      };
+      if (kCodesFirst) fetch();
       start_unit(s.shorts, numbers, TileQ::descriptor(ring_.stage_q(where)), unit, !begins);
-      if (begins && !kCodesFirst) next = codes_of(where, unit + 1);
-    };
-    const auto enter = [&](const Position& stage) {
-      ring_.wait_full(stage);
-      next = codes_of(stage, 0);
+      if (!kCodesFirst) fetch();
     };
     // The rest of an even slab, and an odd one. Where that is.
-    const auto start_odd = [&] {
-      start(even, at, 1);
+    const auto start_odd = [&](bool more) {
       Position where = at;
-      if constexpr (kSlabs == 1) {
-        where.advance();
-        enter(where);
-      } else {
-        next = codes_of(where, kOdd);
-      }
+      if (kSlabs == 1) where.advance();
+      start(even, at, 1, kSlabs == 1 ? &where : nullptr);
       arch::wgmma_wait<1>();  // a unit's numbers have left their registers when the next unit is all that is on its way
-      start(odd, where, kOdd);
+      start(odd, where, kOdd, nullptr);
       arch::wgmma_wait<1>();
       if (kSlabs == 1) ring_.release(at);
       promote(sums, even.shorts, even.group);
-      start(odd, where, kOdd + 1);
+      Position behind = where;
+      behind.advance();
+      start(odd, where, kOdd + 1, more ? &behind : nullptr);
       return where;
     };
-    enter(at);
-    start(even, at, 0);
+    ring_.wait_full(at);
+    next = codes_of(at, 0);
+    start(even, at, 0, nullptr);
     int left = kSlabs * k_tiles - 1;
     SLUICE_NO_UNROLL
     for (; left >= 2; left -= 2) {
-      const Position behind = start_odd();
+      const Position behind = start_odd(true);
       at = behind;
       at.advance();
-      enter(at);
       arch::wgmma_wait<1>();
-      start(even, at, 0);
+      start(even, at, 0, nullptr);
       arch::wgmma_wait<1>();
       ring_.release(behind);
       promote(sums, odd.shorts, odd.group);
     }
     if (left > 0) {
-      at = start_odd();
+      at = start_odd(false);
       issued();
       arch::wgmma_wait<0>();
       promote(sums, odd.shorts, odd.group);
     } else {  // never with two slabs a stage; but if ptxas knows it, it ends the loop in its middle, and then serialises wgmma
-      start(even, at, 1);
+      start(even, at, 1, nullptr);
       issued();
       arch::wgmma_wait<0>();
       promote(sums, even.shorts, even.group);
     }
     ring_.release(at);
     at.advance();
+    put_in_what_codes_leave_out(sums);
   }
 
   template <bool whole_slabs, bool zero_points, class Issued>
   SLUICE_DEVICE void scale_weights(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
+    constexpr bool kScalesWithCodes = whole_slabs && !zero_points && arch::kScalesWithCodes<config.type_a>;
     Fragments fragments[2];
     Codes next;
     Group groups[2];  // of its halves
@@ -157,47 +165,66 @@ class DequantisingConsumer {
       groups[0] = group_of<whole_slabs, zero_points>(from, unit, 0);
       groups[1] = whole_slabs ? groups[0] : group_of<false, zero_points>(from, unit, 1);
     };
-    ring_.wait_full(at);
-    fetch(at, 0);
+    const auto make_numbers = [&](Fragments& numbers) {
+      if constexpr (kScalesWithCodes) {
+        const arch::CodeLine line = arch::line_of_scales<config.type_a>(groups[0].scales);
+        dequantise(next, line, line, numbers);
+      } else {
+        dequantise(next, line_of<zero_points>(groups[0]), line_of<zero_points>(groups[1]), numbers);
+        SLUICE_UNROLL
+        for (int step = 0; step < kSteps; ++step) arch::scale_pairs<config.type_a>(numbers[step].words, groups[step / kHalfSteps].scales);
+      }
+    };
     Position previous = at;
-    SLUICE_NO_UNROLL
-    for (int left = k_tiles; left > 0; --left) {
+    // One of `left` stages; the units of `round` stages have taken their registers in turn.
+    const auto multiply_stage = [&](int round, int left) {
       const std::uint64_t q = TileQ::descriptor(ring_.stage_q(at));
       Position ahead = at;
       ahead.advance();
       SLUICE_UNROLL
       for (int unit = 0; unit < kUnits; ++unit) {
-        Fragments& numbers = fragments[unit % 2];
-        dequantise(next, groups[0], groups[1], numbers);
-        SLUICE_UNROLL
-        for (int step = 0; step < kSteps; ++step) {
-          const std::uint32_t scales = groups[step / kHalfSteps].scales;
-          arch::scale_pairs<config.type_a>(numbers[step].words, {arch::in_both_halves(scales), arch::in_both_halves(scales >> 16)});
-        }
-        // The next unit is fetched while the tensor cores are busy with this one.
-        if (unit + 1 < kUnits && kCodesFirst) fetch(at, unit + 1);
+        Fragments& numbers = fragments[(round * kUnits + unit) % 2];
+        const bool enters = unit + 1 == kUnits && left > 1, there = kCodesFirst && enters && ring_.is_full(ahead);
+        make_numbers(numbers);
+        const auto fetch_next = [&] {
+          if (enters && !there) ring_.wait_full(ahead);
+          if (enters)
+            fetch(ahead, 0);
+          else if (unit + 1 < kUnits)
+            fetch(at, unit + 1);
+        };
+        // The next unit is fetched while the tensor cores are busy with this one, or the one before it.
+        if (kCodesFirst) fetch_next();
         start_unit(sums.values[0], numbers, q, unit, true);
-        if (unit + 1 < kUnits) {
-          if (!kCodesFirst) fetch(at, unit + 1);
-        } else if (left > 1) {
-          ring_.wait_full(ahead);
-          fetch(ahead, 0);
-        }
+        if (!kCodesFirst) fetch_next();
         arch::wgmma_wait<1>();  // the unit before this one has left its registers
         if (unit == 0 && left < k_tiles) ring_.release(previous);
       }
       previous = at;
       at = ahead;
+    };
+    ring_.wait_full(at);
+    fetch(at, 0);
+    int left = k_tiles;
+    if (kStagesOfRound > 1 && left % kStagesOfRound > 0) {
+      multiply_stage(0, left--);
+      arch::wgmma_wait<0>();  // so that ptxas knows which registers are the tensor cores' where the loop begins
+    }
+    SLUICE_NO_UNROLL
+    for (; left > 0; left -= kStagesOfRound) {
+      SLUICE_UNROLL
+      for (int stage = 0; stage < kStagesOfRound; ++stage) multiply_stage(stage, left - stage);
     }
     issued();
     arch::wgmma_wait<0>();
     ring_.release(previous);
+    put_in_what_codes_leave_out(sums);
   }
 
   // Where the slab of a unit begins, in shared memory.
   SLUICE_DEVICE arch::SharedAddress slab_of(const Position& at, int unit) const {
     const int slab = unit / kW4ChunksPerSlab;
-    return arch::shared_address(ring_.stage_p(at)) + bytes((first_block_ * kSlabs + slab) * kW4LargestSlabBytes);
+    return arch::shared_address(ring_.stage_p(at)) + bytes((first_block_ * kSlabs + slab) * packed_slab_stride(config.tile_k));
   }
   SLUICE_DEVICE Codes codes_of(const Position& at, int unit) const {
     Codes codes;
@@ -211,22 +238,28 @@ class DequantisingConsumer {
     const int number = whole_slabs ? 0 : (unit % kW4ChunksPerSlab * 2 + half) >> params_.group_shift;
     const arch::SharedAddress slab = slab_of(at, unit);
     Group group{.scales = 0, .zeros = kW4MiddleCode * 0x101};
-    arch::load_shared(slab + bytes(kW4CodeBytes + pair_ * 4) + bytes(number * kW4ScaleBytes), group.scales);
+    arch::load_shared(slab + bytes(kScaleOffset + pair_ * 4) + bytes(number * kW4ScaleBytes), group.scales);
     if (zero_points && (whole_slabs || params_.zero_offset > 0)) {
       std::uint16_t zeros;
-      arch::load_shared(slab + bytes(params_.zero_offset + number * kW4ZeroBytes + pair_ * 2), zeros);
+      const int offset = kHalves ? kW4HalfZeroOffset : params_.zero_offset;
+      arch::load_shared(slab + bytes(offset + number * kW4ZeroBytes + pair_ * 2), zeros);
       group.zeros = zeros;
     }
     return group;
   }
 
-  static SLUICE_DEVICE void dequantise(const Codes& codes, const Group& first, const Group& second, Fragments& fragments) {
-    const auto pair = [](std::uint32_t zero) { return arch::zero_point_pair<config.type_a>(zero); };
-    const std::uint32_t zeros[2][2] = {{pair(first.zeros & 0xff), pair(first.zeros >> 8)},
-                                       {pair(second.zeros & 0xff), pair(second.zeros >> 8)}};
+  template <bool zero_points>
+  static SLUICE_DEVICE arch::CodeLine line_of(const Group& group) {
+    if constexpr (zero_points)
+      return arch::line_of_zeros<config.type_a>(group.zeros & 0xff, group.zeros >> 8);
+    else
+      return arch::middle_line<config.type_a>();
+  }
+  static SLUICE_DEVICE void dequantise(const Codes& codes, const arch::CodeLine& first, const arch::CodeLine& second,
+                                       Fragments& fragments) {
     SLUICE_UNROLL
     for (int step = 0; step < kSteps; ++step)
-      arch::dequantise<config.type_a>(codes.words[step], zeros[step / kHalfSteps], fragments[step].words);
+      arch::dequantise<config.type_a>(codes.words[step], step < kHalfSteps ? first : second, fragments[step].words);
   }
 
   // Starts the multiplication of a unit.
@@ -241,6 +274,14 @@ class DequantisingConsumer {
         arch::wgmma<config.type_a, false>(sums, fragments[step].words, k);
     }
     arch::wgmma_commit();
+  }
+
+  static SLUICE_DEVICE void put_in_what_codes_leave_out(Sums& sums) {
+    constexpr float kLeftOut = arch::CodeNumbers<config.type_a>::kLeftOut;
+    if (kLeftOut == 1) return;
+    arch::pin_registers(sums.values[0]);
+    SLUICE_UNROLL
+    for (float& sum : sums.values[0]) sum *= kLeftOut;
   }
 
   static SLUICE_DEVICE void promote(Sums& sums, float (&shorts)[Sums::kPerBlock], const Group& group) {

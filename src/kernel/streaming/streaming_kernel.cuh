@@ -189,10 +189,7 @@ class StreamingKernel {
 
   // The codes less their zero points are multiplied as they are, and the sums over the slab by its scales.
   SLUICE_DEVICE void multiply(const Part& part) {
-    if constexpr (zero_points) {
-      zero_pairs_[0] = arch::zero_point_pair<kType>(part.zeros & 0xff);
-      zero_pairs_[1] = arch::zero_point_pair<kType>(part.zeros >> 8);
-    }
+    if constexpr (zero_points) line_ = arch::line_of_zeros<kType>(part.zeros & 0xff, part.zeros >> 8);
     std::uint32_t x[kHalves][4];
     SLUICE_UNROLL
     for (int half = 0; half < kHalves; ++half) arch::load_matrices<false>(elements_ + bytes(half * 64), x[half]);
@@ -202,7 +199,7 @@ class StreamingKernel {
       SLUICE_UNROLL
       for (int step = 0; step < 2; ++step) {
         std::uint32_t numbers[4];
-        arch::dequantise<kType>(part.codes[half / 2][half % 2 * 2 + step], zero_pairs_, numbers);
+        arch::dequantise<kType>(part.codes[half / 2][half % 2 * 2 + step], line_, numbers);
         arch::mma<kType>(shorts[step], numbers, x[half][2 * step], x[half][2 * step + 1]);
       }
     }
@@ -243,6 +240,8 @@ class StreamingKernel {
         for (int e = 0; e < 4; ++e) total[e] += parts[j][e];
       }
     }
+    SLUICE_UNROLL
+    for (float& sum : total) sum *= arch::CodeNumbers<kType>::kLeftOut;
     if constexpr (kShares > 1)
       push(total);
     else
@@ -298,7 +297,7 @@ class StreamingKernel {
   // What is multiplied next.
   int strip_ = 0, left_ = 0;
   arch::SharedAddress elements_ = 0;  // of this lane's row
-  std::uint32_t zero_pairs_[2] = {arch::zero_point_pair<kType>(kW4MiddleCode), arch::zero_point_pair<kType>(kW4MiddleCode)};
+  arch::CodeLine line_ = arch::middle_line<kType>();
   float sums_[4] = {0, 0, 0, 0};
 };
 
