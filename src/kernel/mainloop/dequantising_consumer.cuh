@@ -278,10 +278,11 @@ class DequantisingConsumer {
 
   static SLUICE_DEVICE void put_in_what_codes_leave_out(Sums& sums) {
     constexpr float kLeftOut = arch::CodeNumbers<config.type_a>::kLeftOut;
-    if (kLeftOut == 1) return;
-    arch::pin_registers(sums.values[0]);
-    SLUICE_UNROLL
-    for (float& sum : sums.values[0]) sum *= kLeftOut;
+    if constexpr (kLeftOut != 1) {
+      arch::pin_registers(sums.values[0]);
+      SLUICE_UNROLL
+      for (float& sum : sums.values[0]) sum *= kLeftOut;
+    }
   }
 
   static SLUICE_DEVICE void promote(Sums& sums, float (&shorts)[Sums::kPerBlock], const Group& group) {
