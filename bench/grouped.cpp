@@ -113,14 +113,16 @@ std::vector<GroupedShape> all_shapes() {
     ragged("skewed", type, zipf(64, 32768), {4096, 4096});
   }
   // Groups of rows again, as products of their own.
-  const auto general = [&](const Rows& rows, const Weights& w) {
-    shapes.push_back({.set = "general", .type = bf16, .grouping = Grouping::general, .rows = rows, .n = w.n, .k = w.k});
-  };
-  general(equal(8, 4096), kProjections[1]);
-  general(equal(64, 512), {4096, 4096});
-  general(zipf(64, 32768), {4096, 4096});
-  general(about_equal(32, 670), {4096, 4096});
-  general(equal(256, 128), {512, 7168});
+  for (const DataType type : {bf16, e4m3}) {
+    const auto general = [&](const Rows& rows, const Weights& w) {
+      shapes.push_back({.set = "general", .type = type, .grouping = Grouping::general, .rows = rows, .n = w.n, .k = w.k});
+    };
+    general(equal(8, 4096), kProjections[1]);
+    general(equal(64, 512), {4096, 4096});
+    general(zipf(64, 32768), {4096, 4096});
+    general(about_equal(32, 670), {4096, 4096});
+    general(equal(256, 128), {512, 7168});
+  }
   for (const Weights& w : {Weights{4096, 2048}, Weights{7168, 2048}})
     for (const int tokens : {16, 128, 4096}) ragged("w4", int4, routed(64, tokens, 8), w);
   const auto gradients = [&](DataType type, const Rows& rows, const Weights& w) {

@@ -96,17 +96,27 @@ GemmArguments GroupedMeasurement::arguments(const GroupedShape& shape, const Ope
   return all;
 }
 
-// Each group's rows, and the weights that they are multiplied with, where ragged groups have them.
+// Each group's rows, and the weights that they are multiplied with, where ragged groups have them, and the scales of both.
 void GroupedMeasurement::place_groups(const GroupedShape& shape, const Operands& operands) {
   const std::int64_t element = size_bytes(shape.type);
+  const GemmProblem p = validated(problem_in_memory(shape));
+  const std::int64_t between_rows = p.scale_layout_a == Layout::column_major ? 1 : p.ld_scale_a;  // from scale to scale of A
   std::vector<GroupArguments> groups;
   for (int set = 0; set < operands.sets; ++set) {
     const GemmArguments all = arguments(shape, operands, set, true);
     const auto *a = static_cast<const std::byte*>(all.a), *b = static_cast<const std::byte*>(all.b);
     auto* d = static_cast<std::byte*>(all.d);
+    const float *scale_a = all.scale_a, *scale_b = all.scale_b;
     for (const std::int32_t rows : shape.rows) {
-      groups.push_back(
-          {.a = a, .b = b, .d = d, .m = rows, .n = static_cast<std::int32_t>(shape.n), .k = static_cast<std::int32_t>(shape.k)});
+      GroupArguments group{
+          .a = a, .b = b, .d = d, .m = rows, .n = static_cast<std::int32_t>(shape.n), .k = static_cast<std::int32_t>(shape.k)};
+      if (is_fp8(shape.type)) {
+        group.scale_a = scale_a, group.scale_b = scale_b;
+        group.ld_scale_a = p.ld_scale_a, group.ld_scale_b = p.ld_scale_b;
+        scale_a += rows * between_rows;
+        scale_b += p.batch_stride_scale_b;
+      }
+      groups.push_back(group);
       a += rows * shape.k * element;
       b += shape.n * shape.k * element;
       d += rows * shape.n * element;

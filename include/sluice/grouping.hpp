@@ -25,7 +25,8 @@ namespace sluice {
 // since groups begin anywhere); a bias of each row has m elements. masked: m is what there is room for in a group. along_k: k is that of
 // all groups; A, B and their scales have no batch stride. Operands of 16 bits are aligned to 16 bytes, A column-major and B row-major
 // (groups then begin anywhere); of FP8, groups begin and end at multiples of 128, as k does. general: m, n and k are the largest of any
-// group; strides are left kPacked, operands are bf16 or fp16 with K contiguous in both, and start at multiples of 16 bytes.
+// group; strides, those of scales too, are left kPacked, operands are bf16, fp16 or FP8 with K contiguous in both, and start at multiples
+// of 16 bytes; D is not FP8.
 enum class Grouping : std::uint8_t { none, ragged, masked, along_k, general };
 
 const char* to_string(Grouping grouping);  // "none", "ragged", "masked", "along-k", "general"

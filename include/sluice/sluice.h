@@ -227,10 +227,13 @@ typedef struct sluice_group_arguments {
   const void* b; /* and each of its columns */
   const void* c; /* read when beta != 0; may be d, if ldc is ldd */
   void* d;
-  const void* bias; /* m or n values, read when the problem has one */
+  const void* bias;     /* m or n values, read when the problem has one */
+  const float* scale_a; /* of this group's matrices alone, read when the problem has scales */
+  const float* scale_b;
   int32_t m, n, k;
-  int32_t reserved;           /* 0 */
-  int64_t lda, ldb, ldc, ldd; /* in elements, or SLUICE_PACKED: k, k, n and n */
+  int32_t reserved;               /* 0 */
+  int64_t lda, ldb, ldc, ldd;     /* in elements, or SLUICE_PACKED: k, k, n and n */
+  int64_t ld_scale_a, ld_scale_b; /* of scales along k, or SLUICE_PACKED: as many as are adjacent */
 } sluice_group_arguments;
 
 /* Device pointers for sluice_run(), host pointers for the others, aligned as the problem promised. */

@@ -1,6 +1,6 @@
 """Sluice multiplies matrices on NVIDIA Hopper GPUs, and plans, simulates, emulates and packs on any machine.
 
-Planning: `plan()`, `Plan`, `Device`, `tune()`, `tuned_plans()`. Operations on arrays: `gemm()`, `grouped_gemm()`, `quantize()`, `pack_w4()`,
+Planning: `plan()`, `Plan`, `Device`, `tune()`, `tuned_plans()`. Operations on arrays: `gemm()`, `grouped_gemm()`, `general_gemm()`, `quantize()`, `pack_w4()`,
 `w4a16_gemm()`, `decode_attention()`, `histogram()`. For PyTorch: `sluice.torch` (operations on tensors) and `sluice.nn` (layers), which are
 imported when they are first asked for, as nothing else here needs it.
 """
@@ -14,6 +14,7 @@ from ._library import built_with_cuda, built_with_emulator, kernels
 from ._library import version as _version
 from .attention import decode_attention, prepare_attention_workspace
 from .device import Device
+from .general import GROUP_ARGUMENTS, general_gemm
 from .operations import (
     gemm,
     grouped_gemm,
@@ -30,6 +31,7 @@ from .plan import Plan, Simulation, plan, prepare_workspace
 from .tuning import tune, tuned_plans, use_plans
 
 __all__ = [
+    "GROUP_ARGUMENTS",
     "Device",
     "Plan",
     "Simulation",
@@ -37,6 +39,7 @@ __all__ = [
     "built_with_emulator",
     "decode_attention",
     "gemm",
+    "general_gemm",
     "grouped_gemm",
     "histogram",
     "kernels",

@@ -63,7 +63,11 @@ class PlanInfo(Structure):
 class GroupArguments(ctypes.Structure):
     """One of general groups, in an array: without a size of its own."""
 
-    _fields_ = [*_fields(_pointer, "a b c d bias"), *_fields(_i32, "m n k reserved"), *_fields(_i64, "lda ldb ldc ldd")]
+    _fields_ = [
+        *_fields(_pointer, "a b c d bias scale_a scale_b"),
+        *_fields(_i32, "m n k reserved"),
+        *_fields(_i64, "lda ldb ldc ldd ld_scale_a ld_scale_b"),
+    ]
 
 
 class Arguments(Structure):

@@ -11,7 +11,7 @@ from typing import Any, Optional, Union
 
 from . import _structures
 from ._library import check, library, make, size_of, text_of
-from .arrays import View, view
+from .arrays import View, dense_strides, view
 from .device import Device, as_device
 
 _SIXTEEN_BITS = ("bf16", "fp16")
@@ -77,6 +77,10 @@ class Plan:
     def _expects(self) -> dict[str, tuple[tuple[str, ...], int]]:
         return _expected(self.problem)
 
+    @functools.cached_property
+    def _is_general(self) -> bool:
+        return bool(self.problem.get("grouping", "none") == "general")
+
     @property
     def info(self) -> dict[str, Any]:
         """Grid, workspace and the predicted time in parts: the fields of `sluice_plan_info`."""
@@ -117,12 +121,32 @@ class Plan:
         once by `prepare_workspace()`.
 
         Errors: ValueError for arrays of other types or too few elements, in different places, or that are read-only where they are written."""
+        if self._is_general:
+            raise ValueError("the plan is for general groups, which have matrices of their own; pass an array of GROUP_ARGUMENTS to run_general()")
         given = dict(zip(_OPERANDS, (a, b, c, bias, scale_a, scale_b, groups)))
         views = {name: view(array, stream=stream) for name, array in given.items() if array is not None}
         views["d"] = view(d, stream=stream, written=True)
         _check_operands(self._expects, views)
         arguments = make(_structures.Arguments, **{name: each.pointer for name, each in views.items()})
         carry_out(self, arguments, one_place(views), workspace, stream, backend, threads, emulator)
+
+    def run_general(
+        self, groups: Any, *, workspace: Any = None, stream: int = 0, backend: str = "reference", threads: int = 0, **emulator: Any
+    ) -> None:
+        """Carries out a plan for general groups (grouping="general"). `groups` is memory for the problem's `batch` of `GROUP_ARGUMENTS`, one behind the
+        other: an array of numpy.dtype(sluice.GROUP_ARGUMENTS), or bytes or words of any type, in host memory or on the GPU, with pointers of the same place.
+
+        In device memory it is read when the kernels run, so that a graph may be replayed with other groups in it; the caller keeps what it points to.
+        All else as in run(). Errors: ValueError for too few bytes; in host memory, for groups that break a promise, by number."""
+        if not self._is_general:
+            raise ValueError("the plan is not for general groups; plan with grouping='general', or call run()")
+        if getattr(getattr(groups, "dtype", None), "names", None):  # a structured array of NumPy's
+            groups = groups.view("uint8")
+        at, size = view(groups, stream=stream), ctypes.sizeof(_structures.GroupArguments)
+        if at.strides != dense_strides(at.shape) or at.span_bytes < self.problem["batch"] * size:
+            raise ValueError(f"groups has shape {at.shape} and strides {at.strides} of {at.dtype}; the plan reads {self.problem['batch']} x {size} contiguous bytes")
+        arguments = make(_structures.Arguments, group_arguments=at.pointer, group_arguments_size=size)
+        carry_out(self, arguments, at.device, workspace, stream, backend, threads, emulator)
 
     def __str__(self) -> str:
         return text_of(library().plan_to_string, self.handle)

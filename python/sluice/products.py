@@ -46,11 +46,11 @@ class _Matrix(NamedTuple):
     batch_stride: int
 
 
-def _blocks(size: int) -> int:
+def blocks(size: int) -> int:
     return -(-size // BLOCK)
 
 
-def _lie(spec: Spec, name: str, fastest: Optional[int] = None) -> _Matrix:
+def lie(spec: Spec, name: str, fastest: Optional[int] = None) -> _Matrix:
     """Layout and strides of the last two dimensions; `fastest` says which of them must be contiguous, -1 or -2.
 
     Errors: ValueError where neither, or not that one, is contiguous."""
@@ -97,7 +97,7 @@ def product(
     dtype = (out.dtype if out else None) or out_dtype or (a.dtype if a.dtype in SIXTEEN_BITS else "bf16")
     along_k = grouping == "along-k"
     any_k = along_k and a.dtype not in FP8  # groups begin at any element of K, which so is a row in memory
-    at_a = _lie(a, "a", -2 if any_k else None)
+    at_a = lie(a, "a", -2 if any_k else None)
     fields: dict[str, Any] = {
         "m": m, "n": n, "k": k, "batch": batch, "type_a": a.dtype, "type_d": dtype,
         "layout_a": at_a.layout, "lda": at_a.ld, "alignment_a_bytes": a.alignment, "alignment_d_bytes": 16,
@@ -110,7 +110,7 @@ def product(
         if batch > 1:
             fields["batch_stride_b"] = b.strides[0] if len(b.shape) == 2 else 0
     else:
-        at_b = _lie(b, "b", -1 if any_k else None)
+        at_b = lie(b, "b", -1 if any_k else None)
         fields.update(type_b=b.dtype, layout_b=at_b.layout, ldb=at_b.ld, alignment_b_bytes=b.alignment)
         if batch > 1:
             fields["batch_stride_b"] = at_b.batch_stride
@@ -123,7 +123,7 @@ def product(
     if bias is not None:
         _add_bias(fields, bias, m if bias_per_row else n, dtype, bias_per_row)
     _add_scales(fields, "a", scale_a, a, k, grouping, m)
-    _add_scales(fields, "b", _transposed(scale_b), b, k, grouping, n)
+    _add_scales(fields, "b", transposed(scale_b), b, k, grouping, n)
     return Product(fields, shape, dtype)
 
 
@@ -167,7 +167,7 @@ def _with_batch(a: Spec, b: Spec, grouping: str, batch_b: Optional[int], m: int,
 def _add_out(fields: dict[str, Any], out: Spec, shape: tuple[int, ...]) -> None:
     if out.shape != shape:
         raise ValueError(f"out has shape {out.shape}; the result has {shape}")
-    at = _lie(out, "out", -1)
+    at = lie(out, "out", -1)
     fields.update(ldd=at.ld, alignment_d_bytes=min(fields["alignment_d_bytes"], out.alignment))
     if fields["batch"] > 1 and len(shape) == 3:
         fields["batch_stride_d"] = at.batch_stride
@@ -178,7 +178,7 @@ def _add_c(fields: dict[str, Any], c: Spec, shape: tuple[int, ...], dtype: str, 
         raise ValueError(f"c has shape {c.shape}; the result has {shape}")
     if c.dtype != dtype:
         raise ValueError(f"c holds {c.dtype}; it must be {dtype}, as the result")
-    at = _lie(c, "c", -1)
+    at = lie(c, "c", -1)
     fields.update(beta=beta, ldc=at.ld, alignment_d_bytes=min(fields["alignment_d_bytes"], c.alignment))
     if fields["batch"] > 1 and len(shape) == 3:
         fields["batch_stride_c"] = at.batch_stride
@@ -195,7 +195,7 @@ def _add_bias(fields: dict[str, Any], bias: Spec, size: int, dtype: str, per_row
     fields.update(bias=kind, alignment_d_bytes=min(fields["alignment_d_bytes"], bias.alignment))
 
 
-def _transposed(scales: Optional[Spec]) -> Optional[Spec]:
+def transposed(scales: Optional[Spec]) -> Optional[Spec]:
     """Scales of B are given in B's own orientation; the library counts columns of B as it does rows of A."""
     if scales is None or len(scales.shape) < 2:
         return scales
@@ -226,16 +226,16 @@ def _scaling(scales: Spec, vectors: int, k: int, which: str) -> tuple[str, _Matr
     batch_stride = scales.strides[0] if len(scales.shape) == 3 else 0
     if one in ((), (1,), (1, 1)):
         return "tensor", _Matrix("row-major", 1, batch_stride)
-    if one in ((vectors,), (vectors, 1)) and (len(one) == 1 or _blocks(k) != 1):
+    if one in ((vectors,), (vectors, 1)) and (len(one) == 1 or blocks(k) != 1):
         if scales.strides[len(scales.shape) - len(one)] != 1:
             raise ValueError(f"scale_{which} has strides {scales.strides}; scales for each vector must be contiguous")
         return "vector", _Matrix("row-major", 1, batch_stride)
-    for kind, rows in (("1x128", vectors), ("128x128", _blocks(vectors))):
-        if one == (rows, _blocks(k)):
-            at = _lie(scales, "scale_" + which)
+    for kind, rows in (("1x128", vectors), ("128x128", blocks(vectors))):
+        if one == (rows, blocks(k)):
+            at = lie(scales, "scale_" + which)
             tight = {"row-major": one[1], "column-major": one[0]}[at.layout]
             return kind, at._replace(ld=max(at.ld, tight))
-    found, *legal = (each if which == "a" else each[::-1] for each in (one, (vectors, 1), (vectors, _blocks(k)), (_blocks(vectors), _blocks(k))))
+    found, *legal = (each if which == "a" else each[::-1] for each in (one, (vectors, 1), (vectors, blocks(k)), (blocks(vectors), blocks(k))))
     raise ValueError(f"scale_{which} has shape {found}; it may have one element, or be {legal[0]}, {legal[1]} or {legal[2]}")
 
 

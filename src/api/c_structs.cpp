@@ -28,10 +28,14 @@ static_assert(SLUICE_PACKED == kPacked);
 static_assert(sizeof(sluice_group_arguments) == sizeof(GroupArguments) &&
               offsetof(sluice_group_arguments, d) == offsetof(GroupArguments, d) &&
               offsetof(sluice_group_arguments, bias) == offsetof(GroupArguments, bias) &&
+              offsetof(sluice_group_arguments, scale_a) == offsetof(GroupArguments, scale_a) &&
+              offsetof(sluice_group_arguments, scale_b) == offsetof(GroupArguments, scale_b) &&
               offsetof(sluice_group_arguments, m) == offsetof(GroupArguments, m) &&
               offsetof(sluice_group_arguments, k) == offsetof(GroupArguments, k) &&
               offsetof(sluice_group_arguments, lda) == offsetof(GroupArguments, lda) &&
-              offsetof(sluice_group_arguments, ldd) == offsetof(GroupArguments, ldd));
+              offsetof(sluice_group_arguments, ldd) == offsetof(GroupArguments, ldd) &&
+              offsetof(sluice_group_arguments, ld_scale_a) == offsetof(GroupArguments, ld_scale_a) &&
+              offsetof(sluice_group_arguments, ld_scale_b) == offsetof(GroupArguments, ld_scale_b));
 
 constexpr bool same(int c, auto cpp) { return c == static_cast<int>(cpp); }
 static_assert(same(SLUICE_BF16, DataType::bf16) && same(SLUICE_FP16, DataType::fp16) && same(SLUICE_FP32, DataType::fp32) &&

@@ -73,6 +73,9 @@ Status check_general(const GemmArguments& arguments) {
                                       {"c", arguments.c},
                                       {"d", arguments.d},
                                       {"bias", arguments.bias},
+                                      {"scale_a", arguments.scale_a},
+                                      {"scale_b", arguments.scale_b},
+                                      {"scale_d", arguments.scale_d},
                                       {"groups", arguments.groups}})
     if (pointer != nullptr)
       return Error{ErrorCode::invalid_argument,

@@ -11,6 +11,7 @@
 
 #include "core/groups.hpp"
 #include "core/host_device.hpp"
+#include "core/scale_layout.hpp"
 
 namespace sluice {
 
@@ -50,14 +51,30 @@ inline GemmProblem problem_of_group(GemmProblem p, const GroupArguments& g) {
   p.ldb = g.k == 0 ? kPacked : g.ldb;
   p.ldc = p.epilogue.beta == 0.0f || g.m == 0 ? kPacked : g.ldc;
   p.ldd = g.m == 0 ? kPacked : g.ldd;
+  p.ld_scale_a = g.k > 0 && scales_along_k(p.scaling_a) ? g.ld_scale_a : kPacked;
+  p.ld_scale_b = g.k > 0 && scales_along_k(p.scaling_b) ? g.ld_scale_b : kPacked;
   return p;
 }
-inline GemmArguments arguments_of_group(const GroupArguments& g) { return {.a = g.a, .b = g.b, .c = g.c, .d = g.d, .bias = g.bias}; }
+inline GemmArguments arguments_of_group(const GroupArguments& g) {
+  return {.a = g.a, .b = g.b, .c = g.c, .d = g.d, .bias = g.bias, .scale_a = g.scale_a, .scale_b = g.scale_b};
+}
+
+// How the scales of one operand lie, in every group.
+struct ScaleForm {
+  Scaling scaling = Scaling::none;
+  Layout layout = Layout::row_major;
+};
+// Those of one group's, whose operand has so many vectors.
+SLUICE_HOST_DEVICE constexpr ScaleStrides scale_strides_of_group(const ScaleForm& form, std::int64_t vectors, std::int64_t k,
+                                                                 std::int64_t leading) {
+  if (leading == kPacked) leading = packed_scale_leading(form.scaling, scale_matrix(form.scaling, form.layout, vectors, k));
+  return scale_strides(form.scaling, form.layout, leading, 0);
+}
 
 // The workspace begins with the flags of all plans; behind them lie the sizes of all groups and what the copy engine and the epilogue must
 // know of each, written by a kernel of its own before the product (kernel/general/).
 inline constexpr int kPrepareThreads = 128, kPrepareSharedBytes = 4 * 128;  // of that kernel: a warp and a map for each of four
-inline constexpr std::int64_t kGroupSizesBytes = 16, kPreparedGroupBytes = 640, kPreparedAlignmentBytes = 256;
+inline constexpr std::int64_t kGroupSizesBytes = 16, kPreparedGroupBytes = 768, kPreparedAlignmentBytes = 256;
 constexpr std::int64_t group_sizes_bytes(std::int64_t groups) {
   return (groups * kGroupSizesBytes + kPreparedAlignmentBytes - 1) / kPreparedAlignmentBytes * kPreparedAlignmentBytes;
 }

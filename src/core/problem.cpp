@@ -24,6 +24,9 @@ __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): __extensio
 
 Error invalid(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 std::string text(std::int64_t value) { return std::to_string(value); }
+Error strides_of_groups(const std::string& name, std::int64_t stride) {
+  return invalid(name + " = " + text(stride) + " with general groups, each of which has its own (GroupArguments); pass kPacked");
+}
 
 struct MatrixShape {
   const char* name;
@@ -192,12 +195,9 @@ Status resolve_scales(const char* name, Scaling scaling, Layout layout, std::int
                       std::int64_t& leading, std::int64_t& batch_stride) {
   const std::string ld = std::string("ld_scale_") + name, bs = std::string("batch_stride_scale_") + name;
   const bool along_k = scales_along_k(scaling);
-  const std::int64_t rows = scaling == Scaling::per_block_128 ? (vectors + kScaleBlockElems - 1) / kScaleBlockElems
-                            : scaling == Scaling::per_tensor  ? 1
-                                                              : vectors;
-  const std::int64_t columns = along_k ? (k + kScaleBlockElems - 1) / kScaleBlockElems : 1;
-  const std::int64_t shortest = layout == Layout::row_major ? columns : rows, other = layout == Layout::row_major ? rows : columns;
-  if (leading == kPacked) leading = along_k ? std::max<std::int64_t>(shortest, 1) : 0;
+  const ScaleMatrix scales = scale_matrix(scaling, layout, vectors, k);
+  const std::int64_t shortest = scales.adjacent, other = scales.others;
+  if (leading == kPacked) leading = packed_scale_leading(scaling, scales);
   if (along_k && leading < shortest)
     return invalid(ld + " = " + text(leading) + " is shorter than the " + text(shortest) +
                    " scales that are adjacent; pass at least that, or kPacked");
@@ -207,7 +207,7 @@ Status resolve_scales(const char* name, Scaling scaling, Layout layout, std::int
     return Error{ErrorCode::too_large, ld + " = " + text(leading) + " puts the last scale of a matrix at element " + text(last) +
                                            ", over the limit of 2^31 - 1 (offsets are 32-bit); " +
                                            (leading > shortest ? "bring the scales closer together" : "split the product")};
-  const std::int64_t dense = scaling == Scaling::none ? 0 : along_k ? other * leading : rows;
+  const std::int64_t dense = scaling == Scaling::none ? 0 : other * (along_k ? leading : shortest);
   if (batch_stride == kPacked || batch <= 1) batch_stride = dense;
   if (batch_stride < 0 || batch_stride > kLargestPitchBytes)
     return invalid(bs + " = " + text(batch_stride) + " is not in [0, 2^40]; pass 0 to repeat the scales, or kPacked");
@@ -240,6 +240,25 @@ Status check_result_scales(GemmProblem& p) {
   return Nothing{};
 }
 
+// General groups bring the strides of their scales. Operands that have none have no strides either.
+Status check_scales_of_general(GemmProblem& p) {
+  struct Scales {
+    const char* name;
+    Scaling scaling;
+    std::int64_t &leading, &batch_stride;
+  };
+  for (const Scales& each :
+       {Scales{"a", p.scaling_a, p.ld_scale_a, p.batch_stride_scale_a}, Scales{"b", p.scaling_b, p.ld_scale_b, p.batch_stride_scale_b}}) {
+    if (each.scaling == Scaling::none) {
+      each.leading = each.batch_stride = 0;
+      continue;
+    }
+    for (const auto& [prefix, stride] : {std::pair{"ld_scale_", each.leading}, {"batch_stride_scale_", each.batch_stride}})
+      if (stride != kPacked) return strides_of_groups(std::string(prefix) + each.name, stride);
+  }
+  return check_result_scales(p);
+}
+
 Status check_scales(GemmProblem& p) {
   if (w4(p) && p.scaling_b != Scaling::none)
     return Error{ErrorCode::unsupported, std::string("scaling_b = ") + to_string(p.scaling_b) +
@@ -251,6 +270,7 @@ Status check_scales(GemmProblem& p) {
   if (!fp8(p) && (p.scaling_a != Scaling::none || p.scaling_b != Scaling::none))
     return Error{ErrorCode::unsupported, std::string("scaling_a = ") + to_string(p.scaling_a) + ", scaling_b = " + to_string(p.scaling_b) +
                                              " with " + to_string(p.type_a) + " operands; only those of FP8 have scales: use alpha"};
+  if (is_general(p)) return check_scales_of_general(p);
   const std::int64_t a = is_grouped_along_k(p) ? 1 : row_matrices(p), b = is_grouped_along_k(p) ? 1 : p.batch;
   if (Status s = resolve_scales("a", p.scaling_a, p.scale_layout_a, p.m, p.k, a, p.ld_scale_a, p.batch_stride_scale_a); !s) return s;
   if (Status s = resolve_scales("b", p.scaling_b, p.scale_layout_b, p.n, p.k, b, p.ld_scale_b, p.batch_stride_scale_b); !s) return s;
@@ -282,9 +302,12 @@ Status check_groups_along_k(const GemmProblem& p) {
 // What general groups bring with them, in device memory, and what their kernels cannot.
 Status check_general(const GemmProblem& p) {
   const auto no = [](const std::string& what) { return Error{ErrorCode::unsupported, what}; };
-  if (w4(p) || fp8(p))
+  if (w4(p))
     return no(std::string("type_a = ") + to_string(p.type_a) + ", type_b = " + to_string(p.type_b) +
-              " with general groups; operands must be bf16 or fp16: run one problem for each group, or take ragged groups");
+              " with general groups; operands must be bf16, fp16 or FP8: run one problem for each group, or take ragged groups");
+  if (is_fp8(p.type_d))
+    return no(std::string("type_d = ") + to_string(p.type_d) +
+              " with general groups, which have no scales of D; D must be bf16, fp16 or fp32: quantize() it, or take ragged groups");
   if (p.layout_a != Layout::row_major || p.layout_b != Layout::column_major)
     return no(std::string("layout_a = ") + to_string(p.layout_a) + ", layout_b = " + to_string(p.layout_b) +
               " with general groups; K must be contiguous in both (A row-major, B column-major): transpose");
@@ -302,9 +325,7 @@ Status check_general(const GemmProblem& p) {
                                      {"batch_stride_b", p.batch_stride_b},
                                      {"batch_stride_c", p.batch_stride_c},
                                      {"batch_stride_d", p.batch_stride_d}})
-    if (stride != kPacked)
-      return invalid(std::string(name) + " = " + text(stride) +
-                     " with general groups, each of which has its own (GroupArguments); pass kPacked");
+    if (stride != kPacked) return strides_of_groups(name, stride);
   return Nothing{};
 }
 
@@ -360,7 +381,7 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
   if (Status s = check_alignment("a", p.alignment_a_bytes, ab); !s) return s.error();
   if (Status s = check_alignment("b", p.alignment_b_bytes, ab); !s) return s.error();
   if (Status s = check_alignment("d", p.alignment_d_bytes, d); !s) return s.error();
-  if (fp8(p)) {
+  if (fp8(p) && !is_general(p)) {
     if (Status s = check_fp8_operand("a", "rows of A", p.lda, p.batch_stride_a, p.alignment_a_bytes); !s) return s.error();
     if (!w4(p))
       if (Status s = check_fp8_operand("b", "columns of B", p.ldb, p.batch_stride_b, p.alignment_b_bytes); !s) return s.error();
@@ -377,8 +398,12 @@ Result<GemmProblem> validate(const GemmProblem& problem) {
 
 bool is_empty(const GemmProblem& problem) { return problem.m == 0 || problem.n == 0 || problem.batch == 0; }
 
-std::int64_t scale_elems_a(const GemmProblem& p) { return scale_elems(scale_strides_a(p), p.scaling_a, p.m, p.k, row_matrices(p)); }
-std::int64_t scale_elems_b(const GemmProblem& p) { return scale_elems(scale_strides_b(p), p.scaling_b, p.n, p.k, p.batch); }
+std::int64_t scale_elems_a(const GemmProblem& p) {
+  return is_general(p) ? 0 : scale_elems(scale_strides_a(p), p.scaling_a, p.m, p.k, row_matrices(p));
+}
+std::int64_t scale_elems_b(const GemmProblem& p) {
+  return is_general(p) ? 0 : scale_elems(scale_strides_b(p), p.scaling_b, p.n, p.k, p.batch);
+}
 std::int64_t scale_elems_d(const GemmProblem& p) { return scale_elems(scale_strides_d(p), p.scaling_d, p.m, p.n, row_matrices(p)); }
 
 std::int64_t bias_elems(const GemmProblem& p) {

@@ -24,7 +24,23 @@ struct ScaleStrides {
   }
 };
 
-constexpr ScaleStrides scale_strides(Scaling scaling, Layout layout, std::int64_t leading, std::int64_t batch_stride) {
+// A matrix's scales, as a matrix of their own: `others` times `adjacent` of them.
+struct ScaleMatrix {
+  std::int64_t adjacent;
+  std::int64_t others;
+};
+SLUICE_HOST_DEVICE constexpr ScaleMatrix scale_matrix(Scaling scaling, Layout layout, std::int64_t vectors, std::int64_t k) {
+  const auto blocks = [](std::int64_t extent) { return (extent + kScaleBlockElems - 1) / kScaleBlockElems; };
+  const std::int64_t rows = scaling == Scaling::per_block_128 ? blocks(vectors) : scaling == Scaling::per_tensor ? 1 : vectors;
+  const std::int64_t columns = scales_along_k(scaling) ? blocks(k) : 1;
+  return layout == Layout::row_major ? ScaleMatrix{columns, rows} : ScaleMatrix{rows, columns};
+}
+// What kPacked means.
+SLUICE_HOST_DEVICE constexpr std::int64_t packed_scale_leading(Scaling scaling, const ScaleMatrix& scales) {
+  return !scales_along_k(scaling) ? 0 : scales.adjacent < 1 ? 1 : scales.adjacent;
+}
+
+SLUICE_HOST_DEVICE constexpr ScaleStrides scale_strides(Scaling scaling, Layout layout, std::int64_t leading, std::int64_t batch_stride) {
   ScaleStrides s{.batch = batch_stride, .along_k = scales_along_k(scaling)};
   if (s.along_k) {
     s.vector = layout == Layout::row_major ? leading : 1;

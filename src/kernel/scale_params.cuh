@@ -15,6 +15,24 @@ struct ScaleParams {
   bool runs;  // those of neighbouring vectors are neighbours, a tile's first lies at a multiple of 16 bytes, and its last ends at one
 };
 
+// Tiles begin at multiples of four vectors, unless a group begins where it likes.
+SLUICE_HOST_DEVICE inline bool come_in_runs(const float* data, const ScaleStrides& strides, std::int64_t vectors,
+                                            bool tiles_begin_anywhere) {
+  constexpr std::int64_t kWords = 4;  // in the 16 bytes that the copy engine takes
+  const bool adjacent = strides.along_k && strides.block_shift == 0 && strides.vector == 1;
+  return adjacent && !tiles_begin_anywhere && vectors % kWords == 0 && strides.k_block % kWords == 0 && strides.batch % kWords == 0 &&
+         reinterpret_cast<std::uintptr_t>(data) % (kWords * sizeof(float)) == 0;
+}
+
+SLUICE_HOST_DEVICE inline ScaleParams scales_of(const float* data, Scaling scaling, const ScaleStrides& strides, std::int64_t vectors,
+                                                bool tiles_begin_anywhere) {
+  if (scaling == Scaling::none) return {};
+  return {.data = data,
+          .strides = strides,
+          .vectors = static_cast<std::int32_t>(vectors),
+          .runs = come_in_runs(data, strides, vectors, tiles_begin_anywhere)};
+}
+
 // Of D in FP8.
 struct ResultScaleParams {
   float* data;  // null: none

@@ -25,8 +25,13 @@ Plan plan_of_largest(const Plan& plan) {
   p.ldc = p.ldd = p.n;
   p.batch = 2;  // the same matrices again: the maps' third direction is then not K (core/load_boxes.hpp)
   p.batch_stride_a = p.batch_stride_b = p.batch_stride_c = p.batch_stride_d = 0;
+  p.ld_scale_a = p.ld_scale_b = 1;
+  p.batch_stride_scale_a = p.batch_stride_scale_b = 0;
   return largest;
 }
+
+// Some group's scales may come as runs, whatever the largest group's do: what lies in the ring behind them must be numbers.
+void expect_runs(ScaleParams& scales) { scales.runs = scales.strides.along_k; }
 
 }  // namespace
 
@@ -42,9 +47,14 @@ Result<GeneralGemmParams> bind_general(const Plan& plan, const GemmArguments& ar
     return Error{ErrorCode::misaligned, "the workspace starts " + std::to_string(behind) + " bytes behind a multiple of " +
                                             std::to_string(kPreparedAlignmentBytes) + ", where tensor maps cannot lie; move it"};
   std::byte* const prepared = static_cast<std::byte*>(workspace) + kFlagBytes;
-  const Result<GemmParams> bound =
-      bind(plan_of_largest(plan), {.a = prepared, .b = prepared, .c = prepared, .d = prepared, .bias = prepared}, workspace, encode);
+  const auto* const scales = reinterpret_cast<const float*>(prepared);
+  Result<GemmParams> bound =
+      bind(plan_of_largest(plan),
+           {.a = prepared, .b = prepared, .c = prepared, .d = prepared, .bias = prepared, .scale_a = scales, .scale_b = scales}, workspace,
+           encode);
   if (!bound) return bound.error();
+  expect_runs(bound->mainloop.scale_p);
+  expect_runs(bound->mainloop.scale_q);
   const StoreChunks chunks = store_chunks(plan.kernel, size_bytes(p.type_d));
   return GeneralGemmParams{*bound,
                            {.arguments = arguments.group_arguments,
@@ -53,6 +63,8 @@ Result<GeneralGemmParams> bind_general(const Plan& plan, const GemmArguments& ar
                             .count = static_cast<std::int32_t>(p.batch),
                             .limits = group_limits(p),
                             .tile = {plan.kernel.tile_m, plan.kernel.tile_n, plan.kernel.tile_k},
+                            .scales_a = {p.scaling_a, p.scale_layout_a},
+                            .scales_b = {p.scaling_b, p.scale_layout_b},
                             .operand_bytes = size_bytes(p.type_a),
                             .result_bytes = size_bytes(p.type_d),
                             .swapped = swapped(plan.kernel),

@@ -32,9 +32,9 @@ inline GemmProblem as_batch(GemmProblem p, std::int64_t rows) {
 }
 // Products of the largest n and k, whose strides are as short as they may be.
 inline GemmProblem general_as_batch(GemmProblem p) {
-  constexpr std::int64_t kPacketElems = 8;
+  const std::int64_t packet_elems = 16 / size_bytes(p.type_a);
   p.m = expected_rows(p);
-  p.lda = p.ldb = (std::max<std::int64_t>(p.k, 1) + kPacketElems - 1) / kPacketElems * kPacketElems;
+  p.lda = p.ldb = (std::max<std::int64_t>(p.k, 1) + packet_elems - 1) / packet_elems * packet_elems;
   p.ldc = p.ldd = p.n;
   p.batch_stride_a = p.m * p.lda;
   p.batch_stride_b = p.n * p.ldb;

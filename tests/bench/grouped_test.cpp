@@ -39,7 +39,7 @@ TEST(GroupedShapes, AreOfTheSetsThatAreNamed) {
   std::map<std::string, int> sets;
   for (const GroupedShape& shape : grouped_shapes("")) ++sets[shape.set];
   const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8}, {"experts", 1},    {"masked", 39},
-                                               {"skewed", 4},      {"general", 5},  {"gradients", 10}, {"w4", 6}};
+                                               {"skewed", 4},      {"general", 10}, {"gradients", 10}, {"w4", 6}};
   EXPECT_EQ(sets, expected);
 }
 
@@ -143,6 +143,15 @@ TEST(GroupedShapes, GeneralGroupsLieInMemoryAsRaggedOnes) {
   EXPECT_EQ(problem_in_memory(shape).m, 60);
   EXPECT_EQ(group_numbers(shape), (std::vector<std::int32_t>{0, 10, 10, 60}));
   EXPECT_EQ(flops(shape), flops(*validate(problem_in_memory(shape))));
+  GroupedShape fp8 = shape;
+  fp8.type = DataType::e4m3;
+  const Result<GemmProblem> apart = validate(grouped_problem(fp8)), together = validate(problem_in_memory(fp8));
+  ASSERT_TRUE(apart) << apart.error().message;
+  ASSERT_TRUE(together) << together.error().message;
+  EXPECT_EQ(apart->scaling_b, together->scaling_b) << "their scales lie there, too";
+  EXPECT_EQ(apart->scale_layout_a, together->scale_layout_a);
+  EXPECT_EQ(together->ld_scale_a, 60);
+  EXPECT_EQ(together->batch_stride_scale_b, 2 * 4);
 }
 
 TEST(GroupedShapes, SayHowManyRowsToExpectWhereThereIsMoreRoom) {

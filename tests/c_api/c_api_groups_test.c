@@ -186,9 +186,74 @@ static void test_general_groups(void) {
   sluice_plan_destroy(plan);
 }
 
+/* Two products in FP8, each with scales of its own: ones as operands, so that sums are sums of scales. */
+static void test_general_fp8_groups(void) {
+  enum { kGroups = 2, kRows = 5, kColumns = 130, kDepth = 160, kBlocks = 2 };
+  static const unsigned char kOne = 0x38; /* of e4m3 */
+  static const int32_t sizes[kGroups][3] = {{5, 130, 160}, {2, 7, 96}};
+  static unsigned char memory[(kRows + kColumns) * kDepth + 16];
+  static float scales_a[kGroups][kRows * kBlocks], scales_b[kGroups][2 * kBlocks], sums[kGroups][kRows * kColumns];
+  unsigned char* const a = memory + (16 - (uintptr_t)memory % 16) % 16;
+  const sluice_device device = make_device("h10");
+  sluice_problem problem = make_problem(kRows, kColumns, kDepth);
+  sluice_group_arguments groups[kGroups];
+  sluice_plan* plan = NULL;
+  sluice_arguments arguments;
+  int g, i, j, block, wrong = 0;
+  memset(groups, 0, sizeof groups);
+  memset(a, kOne, (kRows + kColumns) * kDepth);
+  for (g = 0; g < kGroups; ++g) {
+    for (i = 0; i < kRows * kBlocks; ++i) scales_a[g][i] = (float)(g + i % 3 + 1);
+    for (i = 0; i < 2 * kBlocks; ++i) scales_b[g][i] = (float)(2 * g + i + 1);
+    groups[g].m = sizes[g][0];
+    groups[g].n = sizes[g][1];
+    groups[g].k = sizes[g][2];
+    groups[g].a = a;
+    groups[g].b = a + kRows * kDepth;
+    groups[g].d = sums[g];
+    groups[g].scale_a = scales_a[g];
+    groups[g].scale_b = scales_b[g];
+    groups[g].lda = groups[g].ldb = kDepth;
+    groups[g].ldc = groups[g].ldd = groups[g].ld_scale_b = SLUICE_PACKED;
+    groups[g].ld_scale_a = kBlocks;
+  }
+  problem.batch = kGroups;
+  problem.type_a = problem.type_b = SLUICE_E4M3;
+  problem.type_d = SLUICE_FP32;
+  problem.scaling_a = SLUICE_PER_VECTOR_128;
+  problem.scaling_b = SLUICE_PER_BLOCK_128;
+  problem.alignment_d_bytes = 4;
+  problem.grouping = SLUICE_GENERAL_GROUPS;
+  CHECK(sluice_plan_create(&problem, &device, NULL, &plan) == SLUICE_OK);
+  CHECK(sluice_arguments_init(&arguments, sizeof arguments) == SLUICE_OK);
+  arguments.group_arguments = groups;
+  arguments.group_arguments_size = sizeof(sluice_group_arguments);
+  arguments.scale_a = scales_a[0];
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "scale_a is not null, but general groups");
+  arguments.scale_a = NULL;
+  groups[1].scale_b = NULL;
+  CHECK_REFUSED(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL), SLUICE_INVALID_ARGUMENT, "group 1: scale_b is null");
+  groups[1].scale_b = scales_b[1];
+  CHECK(sluice_run_on_cpu(plan, &arguments, 1, NULL, NULL) == SLUICE_OK);
+  for (g = 0; g < kGroups; ++g)
+    for (i = 0; i < sizes[g][0]; ++i)
+      for (j = 0; j < sizes[g][1]; ++j) {
+        const int blocks = (sizes[g][2] + 127) / 128;
+        float sum = 0;
+        for (block = 0; block < blocks; ++block) {
+          const int depth = block + 1 < blocks ? 128 : sizes[g][2] - 128 * block;
+          sum += (float)depth * scales_a[g][i * kBlocks + block] * scales_b[g][j / 128 * blocks + block];
+        }
+        wrong += sums[g][i * sizes[g][1] + j] != sum;
+      }
+  CHECK(wrong == 0);
+  sluice_plan_destroy(plan);
+}
+
 int main(void) {
   test_groups();
   test_general_groups();
+  test_general_fp8_groups();
   test_fp8_groups_along_k();
   if (failures != 0) fprintf(stderr, "%d checks failed\n", failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

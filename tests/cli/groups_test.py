@@ -272,6 +272,10 @@ class GroupsTest(SluiceTest):
         self.assertIn("8 general groups bf16", general)
         self.refuse("simulate", *problem, "--grouping", "general", says="the plan is for general groups")
         self.refuse("plan", *problem, "--grouping", "general", "--lda", 8192, says="lda = 8192 with general groups")
+        scaled = (*problem, "--grouping", "general", "--type", "e4m3", "--scaling-a", "1x128", "--scaling-b", "128x128")
+        self.assertIn("8 general groups e4m3", self.succeed("plan", *scaled))
+        self.assertIn("scales 1x128 and 128x128", self.succeed("explain", *scaled, "--expected-rows", 100))
+        self.refuse("plan", *scaled, "--out-type", "e4m3", says="type_d = e4m3 with general groups")
         with_rows = [
             self.succeed_json("plan", *problem, "--grouping", "masked", "--expected-rows", rows)["predicted"]["total_us"] for rows in (8, 4096)
         ]

@@ -22,6 +22,13 @@ std::vector<KernelConfig> general_kernels() {
   return all;
 }
 
+GeneralCase case_called(const std::string& name, const KernelConfig& kernel) {
+  for (GeneralCase& each : general_cases(kernel, true))
+    if (each.name == name) return each;
+  ADD_FAILURE() << "no case is called " << name;
+  return {};
+}
+
 Result<Plan> plan_case(const GeneralCase& each, const KernelConfig& kernel) {
   return plan(problem_of(each), find_device("h10").value(), options_of(each, kernel));
 }
@@ -51,7 +58,7 @@ TEST(GeneralGroups, EveryKernelComputesEveryCase) {
 // Whatever the order in which copies and multiplications happen, and with SMs that something else holds.
 TEST(GeneralGroups, AreRightInOtherOrders) {
   for (const KernelConfig& kernel : general_kernels()) {
-    const GeneralCase each = general_cases(kernel, true)[4];
+    const GeneralCase each = case_called(is_fp8(kernel.type_a) ? "scales, kind 1" : "17 of random sizes", kernel);
     const Result<Plan> made = plan_case(each, kernel);
     ASSERT_TRUE(made) << made.error().message;
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
@@ -71,7 +78,7 @@ TEST(GeneralGroups, AreRightInOtherOrders) {
 
 TEST(GeneralGroups, TheEmulatorRefusesBrokenPromises) {
   const KernelConfig kernel = general_kernels().front();
-  const GeneralCase each = general_cases(kernel, true)[1];
+  const GeneralCase each = case_called("two, whole tiles", kernel);
   const Result<Plan> made = plan_case(each, kernel);
   ASSERT_TRUE(made) << made.error().message;
   GeneralMemory memory(each, 1);
@@ -86,6 +93,21 @@ TEST(GeneralGroups, TheEmulatorRefusesBrokenPromises) {
   EXPECT_NE(message_for([](GroupArguments& g) { g.d = nullptr; }).find("group 1: d is null"), std::string::npos);
   EXPECT_NE(message_for([](GroupArguments& g) { g.ldb += 4; }).find("columns of B must start at multiples of 16 bytes"), std::string::npos);
   EXPECT_NE(message_for([](GroupArguments& g) { g.lda = 8; }).find("group 1: lda = 8 is shorter than"), std::string::npos);
+}
+
+TEST(GeneralGroups, TheEmulatorRefusesScalesThatAreNotThere) {
+  for (const KernelConfig& kernel : general_kernels()) {
+    if (!is_fp8(kernel.type_a)) continue;
+    const GeneralCase each = case_called("scales, kind 1", kernel);
+    const Result<Plan> made = plan_case(each, kernel);
+    ASSERT_TRUE(made) << made.error().message;
+    GeneralMemory memory(each, 1);
+    std::vector<GroupArguments> groups = memory.groups(memory.data());
+    groups[3].scale_b = nullptr;
+    const Status status = run_on_emulator(*made, {.group_arguments = groups.data()});
+    ASSERT_FALSE(status);
+    EXPECT_NE(status.error().message.find("group 3: scale_b is null"), std::string::npos) << status.error().message;
+  }
 }
 
 TEST(GeneralGroups, AreNotTraced) {

@@ -45,7 +45,7 @@ def run_kernel(folder, kernel, bug=None):
     if name == "attention":
         return build_and_run(folder, overlay, f'#include "kernel/attention/attention_instance.cuh"\n\nSLUICE_ATTENTION_ENTRY({line})\n', name, problem)
     if name == "general":
-        text = f'#include "kernel/general/general_instance.cuh"\n#include "kernel/general/prepare_groups_instance.cuh"\n\nSLUICE_GENERAL_ENTRY(changed, bf16, {line})\nSLUICE_PREPARE_GROUPS_KERNEL\n'
+        text = f'#include "kernel/general/general_instance.cuh"\n#include "kernel/general/prepare_groups_instance.cuh"\n\nSLUICE_GENERAL_ENTRY(changed, {problem.split("_")[0]}, {line})\nSLUICE_PREPARE_GROUPS_KERNEL\n'
         return build_and_run(folder, overlay, text, name, problem)
     types, layouts = name.split("_")[:2]
     type_a, type_b = types.split("x") if "x" in types else (types, types)

@@ -1,6 +1,8 @@
 #include "general_case.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -20,6 +22,10 @@ void put(std::byte* base, DataType type, std::int64_t index, float value) {
     std::memcpy(base + index * 4, &value, 4);
     return;
   }
+  if (is_fp8(type)) {
+    base[index] = static_cast<std::byte>(to_e4m3_bits(value));
+    return;
+  }
   const std::uint16_t bits = type == DataType::bf16 ? to_bf16_bits(value) : to_fp16_bits(value);
   std::memcpy(base + index * 2, &bits, 2);
 }
@@ -31,6 +37,14 @@ void fill(std::byte* base, DataType type, std::int64_t rows, std::int64_t column
     for (std::int64_t column = 0; column < (row + 1 == rows ? columns : leading); ++column)
       put(base, type, row * leading + column,
           column < columns ? static_cast<float>(number(random)) : std::numeric_limits<float>::quiet_NaN());
+}
+
+// Powers of two, so that sums stay exact; NaN between them.
+void fill_scales(std::byte* base, std::int64_t runs, std::int64_t length, std::int64_t pitch, std::mt19937_64& random) {
+  std::uniform_int_distribution<int> exponent(-2, 2);
+  for (std::int64_t run = 0; run < runs; ++run)
+    for (std::int64_t i = 0; i < (run + 1 == runs ? length : pitch); ++i)
+      put(base, DataType::fp32, run * pitch + i, i < length ? std::ldexp(1.0f, exponent(random)) : std::numeric_limits<float>::quiet_NaN());
 }
 
 std::vector<Sizes> random_sizes(std::uint64_t seed, int count, Sizes most) {
@@ -67,6 +81,49 @@ void add_epilogues(const Sizes& one, std::vector<GeneralCase>& cases) {
   add("bias of columns, odd pitch", {.beta = -1, .bias = Bias::per_column}, DataType::fp32).pad_elems = 3;
   add("no alpha", {.alpha = 0, .beta = 1}, DataType::fp32);
   add("D at single elements", {}, DataType::bf16).offset_d_elems = 1;
+}
+
+// Every kind of scale with another. Column-major ones come as runs where a group's rows and addresses let them.
+struct ScaleKind {
+  Scaling a, b;
+  Layout layout_a = Layout::row_major, layout_b = Layout::row_major;
+};
+using enum Scaling;
+constexpr auto kColumns = Layout::column_major;
+constexpr std::array kScaleKinds = {ScaleKind{per_vector_128, per_block_128},
+                                    ScaleKind{per_vector_128, per_block_128, kColumns},
+                                    ScaleKind{per_vector_128, per_vector_128, kColumns, kColumns},
+                                    ScaleKind{per_block_128, per_vector_128, kColumns},
+                                    ScaleKind{per_vector, per_vector},
+                                    ScaleKind{per_tensor, per_tensor},
+                                    ScaleKind{per_vector_128, per_tensor},
+                                    ScaleKind{per_vector, per_block_128, kColumns, kColumns},
+                                    ScaleKind{none, none}};
+
+void give_scales(GeneralCase& to, std::size_t kind) {
+  const ScaleKind& chosen = kScaleKinds[kind % kScaleKinds.size()];
+  to.problem.scaling_a = chosen.a;
+  to.problem.scaling_b = chosen.b;
+  to.problem.scale_layout_a = chosen.layout_a;
+  to.problem.scale_layout_b = chosen.layout_b;
+}
+
+// Sizes that come as runs beside others that do not, K that ends in a block of scales, and groups with fewer blocks than the ones before.
+void add_scales(const Sizes& tile, std::vector<GeneralCase>& cases) {
+  const std::int32_t m = tile.m, n = tile.n, k = tile.k;
+  const std::vector<Sizes> sizes = {
+      {2 * m, n + 1, 3 * k - 1}, {3, 130, 1}, {m + 4, n, 127},     {m + 1, 2 * n, k + 1}, {8, n + 4, 0},
+      {1, 1, 2 * k + 16},        {0, n, k},   {4, 128, 2 * k + 5}, {m, 12, 129},          {m + 2, n - 3, 5 * k}};
+  for (std::size_t kind = 0; kind < kScaleKinds.size(); ++kind) {
+    cases.push_back(sized("scales, kind " + std::to_string(kind), sizes));
+    cases.back().pad_scale_elems = std::array{0, 4, 3}[kind % 3];
+    cases.back().offset_scale_elems = std::array{0, 4, 1, 0}[kind / 2 % 4];
+    if (kind % 2 == 1) cases.back().problem.type_d = DataType::bf16;
+    give_scales(cases.back(), kind);
+  }
+  constexpr std::size_t kRuns = 2;
+  cases.push_back(sized("scales, runs of less than a tile", {{4, 8, 3 * k}, {8, 4, 2 * k}, {12, 16, k + 3}}));
+  give_scales(cases.back(), kRuns);
 }
 
 }  // namespace
@@ -114,11 +171,26 @@ std::vector<GeneralCase> general_cases(const KernelConfig& kernel, bool few) {
   cases.push_back(sized("sizes out of range", {{m + 9, n, -5}, {-1, n, k}, {m, 2 * n, 9 * k}}));
   cases.back().largest = {.m = m, .n = n, .k = k};
   add_epilogues(tile, cases);
+  if (is_fp8(kernel.type_a)) {
+    constexpr std::size_t kFirst = 6;  // so that random sizes, which other tests take, have blocks in runs and in words
+    for (std::size_t i = 0; i < cases.size(); ++i) give_scales(cases[i], kFirst + i);
+    add_scales(tile, cases);
+  }
   for (GeneralCase& each : cases) {
     each.problem.type_a = kernel.type_a;
     each.problem.type_b = kernel.type_b;
   }
   return cases;
+}
+
+GeneralMemory::ScaleRuns GeneralMemory::scale_runs(Scaling scaling, Layout layout, std::int64_t vectors, std::int64_t k, int pad_elems) {
+  const auto blocks = [](std::int64_t extent) { return (extent + 127) / 128; };
+  if (scaling == none || vectors <= 0 || k <= 0) return {};
+  if (scaling == per_tensor) return {1, 1, 1};
+  if (scaling == per_vector) return {1, vectors, vectors};
+  const std::int64_t rows = scaling == per_block_128 ? blocks(vectors) : vectors, columns = blocks(k);
+  if (layout == Layout::row_major) return {rows, columns, columns + pad_elems};
+  return {columns, rows, rows + pad_elems};
 }
 
 GeneralMemory::GeneralMemory(const GeneralCase& c, std::uint64_t seed) : problem_(problem_of(c)) {
@@ -139,8 +211,9 @@ GeneralMemory::GeneralMemory(const GeneralCase& c, std::uint64_t seed) : problem
     const Sizes real{within(s.m, p.m), within(s.n, p.n), within(s.k, p.k)};
     clamped.push_back(real);
     GroupArguments g{.m = s.m, .n = s.n, .k = s.k};
-    g.lda = round_up(std::max(real.k, 1) + c.pad_elems, 8);
-    g.ldb = round_up(std::max(real.k, 1), 8);
+    const auto packet_elems = static_cast<std::int64_t>(16 / ab);
+    g.lda = round_up(std::max(real.k, 1) + c.pad_elems, packet_elems);
+    g.ldb = round_up(std::max(real.k, 1), packet_elems);
     g.ldc = real.n + c.pad_elems, g.ldd = c.pad_elems == 0 ? kPacked : real.n + c.pad_elems;
     if (c.pad_elems == 0) g.ldc = kPacked;
     const std::int64_t ldd = real.n + c.pad_elems;
@@ -151,6 +224,13 @@ GeneralMemory::GeneralMemory(const GeneralCase& c, std::uint64_t seed) : problem
     o.d = place(real.m, real.n, ldd, d, offset);
     o.c = c.c_is_d ? o.d : place(real.m, real.n, ldd, d, offset);
     o.bias = place(1, std::max(real.m, real.n), 0, d, 0);
+    const auto offset_scales = static_cast<std::size_t>(c.offset_scale_elems);
+    const ScaleRuns scales_a = scale_runs(p.scaling_a, p.scale_layout_a, real.m, real.n > 0 ? real.k : 0, c.pad_scale_elems);
+    const ScaleRuns scales_b = scale_runs(p.scaling_b, p.scale_layout_b, real.n, real.m > 0 ? real.k : 0, c.pad_scale_elems);
+    o.scale_a = place(scales_a.count, scales_a.length, scales_a.pitch, sizeof(float), offset_scales);
+    o.scale_b = place(scales_b.count, scales_b.length, scales_b.pitch, sizeof(float), offset_scales);
+    if (c.pad_scale_elems > 0) g.ld_scale_a = scales_a.pitch, g.ld_scale_b = scales_b.pitch;
+    scales_.push_back({scales_a, scales_b});
     for (std::int64_t row = 0; row < real.m && real.n > 0; ++row) {
       const std::size_t first = o.d + static_cast<std::size_t>(row * ldd) * d;
       rows_of_d_.emplace_back(first, first + static_cast<std::size_t>(real.n) * d);
@@ -175,6 +255,8 @@ GeneralMemory::GeneralMemory(const GeneralCase& c, std::uint64_t seed) : problem
       for (std::int64_t column = 0; column < n && p.epilogue.beta != 0; ++column)
         put(data() + o.c, p.type_d, row * (n + c.pad_elems) + column, static_cast<float>(number(random)));
     fill(data() + o.bias, p.type_d, 1, std::max(m, n), 0, random);
+    fill_scales(data() + o.scale_a, scales_[i][0].count, scales_[i][0].length, scales_[i][0].pitch, random);
+    fill_scales(data() + o.scale_b, scales_[i][1].count, scales_[i][1].length, scales_[i][1].pitch, random);
   }
 }
 
@@ -185,7 +267,10 @@ std::vector<GroupArguments> GeneralMemory::groups(const std::byte* base, const s
     GroupArguments& g = all[i];
     const bool nothing = g.m <= 0 || g.n <= 0;
     if (nothing) continue;  // no pointer is looked at
-    if (g.k > 0 && problem_.epilogue.alpha != 0) g.a = base + o.a, g.b = base + o.b;
+    const bool multiplied = g.k > 0 && problem_.epilogue.alpha != 0;
+    if (multiplied) g.a = base + o.a, g.b = base + o.b;
+    if (multiplied && problem_.scaling_a != none) g.scale_a = reinterpret_cast<const float*>(base + o.scale_a);
+    if (multiplied && problem_.scaling_b != none) g.scale_b = reinterpret_cast<const float*>(base + o.scale_b);
     if (problem_.epilogue.beta != 0) g.c = base_c + o.c;
     if (problem_.epilogue.bias != Bias::none) g.bias = base + o.bias;
     g.d = const_cast<std::byte*>(base) + o.d;

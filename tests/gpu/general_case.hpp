@@ -1,6 +1,7 @@
 // Cases of general groups, for the emulator and the GPU: sizes of groups, their matrices amid guards, and what may have changed in them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -23,6 +24,8 @@ struct GeneralCase {
   GemmProblem largest{};     // m, n and k of it, where they are not 0, bound the sizes
   int pad_elems = 0;         // of every row, beyond what alignment asks
   int offset_d_elems = 0;    // of D and C from a multiple of 256 bytes
+  int pad_scale_elems = 0;   // of what is adjacent of scales that follow K; 0: their leading dimensions are kPacked
+  int offset_scale_elems = 0;
   bool c_is_d = false;
   WorkClaim claim = WorkClaim::ticket;
 };
@@ -58,14 +61,20 @@ class GeneralMemory {
     std::byte bytes[kAlignment];
   };
   struct Offsets {
-    std::size_t a, b, c, d, bias;
+    std::size_t a, b, c, d, bias, scale_a, scale_b;
   };
+  // The scales of one operand of one group, as they lie.
+  struct ScaleRuns {
+    std::int64_t count = 0, length = 0, pitch = 0;
+  };
+  static ScaleRuns scale_runs(Scaling scaling, Layout layout, std::int64_t vectors, std::int64_t k, int pad_elems);
 
   bool in_some_d(std::size_t byte) const;
 
   GemmProblem problem_;
   std::vector<GroupArguments> shapes_;  // without pointers
   std::vector<Offsets> offsets_;
+  std::vector<std::array<ScaleRuns, 2>> scales_;
   std::vector<std::pair<std::size_t, std::size_t>> rows_of_d_;  // first byte and the one behind the last, ascending
   std::vector<Block> blocks_;
 };

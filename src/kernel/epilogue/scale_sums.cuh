@@ -10,7 +10,15 @@ template <KernelConfig config>
 class ScaleSums {
  public:
   static SLUICE_DEVICE void apply(Accumulators<config>& sums, const MainloopParams& params, const WorkTile& tile, int first_block) {
-    if (!(whole(params.scale_p) || whole(params.scale_q))) return;
+    apply(sums, params.scale_p, params.scale_q, tile, first_block);
+  }
+
+  // Whether there are any such scales.
+  static SLUICE_DEVICE bool any(const MainloopParams& params) { return whole(params.scale_p) || whole(params.scale_q); }
+
+  static SLUICE_DEVICE void apply(Accumulators<config>& sums, const ScaleParams& scale_p, const ScaleParams& scale_q, const WorkTile& tile,
+                                  int first_block) {
+    if (!(whole(scale_p) || whole(scale_q))) return;
     using TileP = OperandTile<config, Operand::p>;
     using TileQ = OperandTile<config, Operand::q>;
     const int row = TileP::first_vector(tile) + first_block * kWgmmaRows + first_row_in_block();
@@ -18,12 +26,12 @@ class ScaleSums {
     float rows[Accumulators<config>::kBlocks][2];
     SLUICE_UNROLL
     for (int block = 0; block < Accumulators<config>::kBlocks; ++block) {
-      rows[block][0] = scale(params.scale_p, row + block * kWgmmaRows, tile.group);
-      rows[block][1] = scale(params.scale_p, row + block * kWgmmaRows + 8, tile.group);
+      rows[block][0] = scale(scale_p, row + block * kWgmmaRows, tile.group);
+      rows[block][1] = scale(scale_p, row + block * kWgmmaRows + 8, tile.group);
     }
     SLUICE_UNROLL
     for (int j = 0; j < tile_q(config) / 8; ++j) {
-      const float low = scale(params.scale_q, column + 8 * j, tile.group), high = scale(params.scale_q, column + 8 * j + 1, tile.group);
+      const float low = scale(scale_q, column + 8 * j, tile.group), high = scale(scale_q, column + 8 * j + 1, tile.group);
       SLUICE_UNROLL
       for (int block = 0; block < Accumulators<config>::kBlocks; ++block) {
         SLUICE_UNROLL

@@ -1,5 +1,5 @@
 // What a generated instance file includes: SLUICE_GENERAL_KERNEL with one line of core/kernel_list.def compiles that line's kernels for
-// general groups. As kernel_instance.cuh, but for K-contiguous operands of 16 bits alone.
+// general groups. As kernel_instance.cuh, but for K-contiguous operands of one type alone.
 #pragma once
 
 #include "core/kernel_line.hpp"
@@ -31,6 +31,7 @@
 #define SLUICE_GENERAL_rc(name, ...)             \
   SLUICE_GENERAL_ENTRY(name, bf16, __VA_ARGS__) \
   SLUICE_GENERAL_ENTRY(name, fp16, __VA_ARGS__)
+#define SLUICE_GENERAL_fp8(name, ...) SLUICE_GENERAL_ENTRY(name, e4m3, __VA_ARGS__)
 
 #define SLUICE_GENERAL_KERNEL(instances, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm)                       \
   SLUICE_GENERAL_##instances(schedule##_##order##_##load##_##tile_m##x##tile_n##x##tile_k##_c##cluster_m##x##cluster_n##_x##ctas_per_sm, schedule, \

@@ -5,11 +5,13 @@
 
 #include "arch/arch.cuh"
 #include "core/tile_parts.hpp"
+#include "kernel/epilogue/scale_sums.cuh"
 #include "kernel/epilogue/store_tile.cuh"
 #include "kernel/gemm_kernel.cuh"
 #include "kernel/general/general_dispatcher.cuh"
 #include "kernel/general/general_params.cuh"
 #include "kernel/general/general_producer.cuh"
+#include "kernel/mainloop/scale_producer.cuh"
 #include "kernel/mainloop/short_tile.cuh"
 #include "kernel/pipeline.cuh"
 #include "kernel/tickets.cuh"
@@ -31,6 +33,8 @@ class GeneralKernel {
       arch::sync_warp();
       arch::cluster_arrive_relaxed();
     }
+    if constexpr (promotes(config))
+      if (warp == kScaleWarp) ScaleProducer<config>(params_.mainloop, ring_).fill_with_ones();
     arch::sync_cta();
     if constexpr (kInCluster) arch::cluster_wait();
     if (params_.early_successor) arch::allow_successor();
@@ -48,7 +52,7 @@ class GeneralKernel {
   }
 
  private:
-  using Ring = Pipeline<config>;
+  using Ring = typename Consumer<config>::Ring;
   using Work = WorkRing<config>;
   static constexpr bool kInCluster = cluster_size(config) > 1;
   static constexpr bool kPingpong = config.schedule == KernelSchedule::pingpong;
@@ -75,6 +79,8 @@ class GeneralKernel {
       if (arch::elect_one()) produce<Operand::p>();
     } else if (warp == 1) {
       if (arch::elect_one()) produce<Operand::q>();
+    } else if constexpr (promotes(config)) {
+      produce_scales();
     }
   }
 
@@ -99,6 +105,44 @@ class GeneralKernel {
       acquired = tile.group;
       producer.load(at, tile, map);
     }
+  }
+
+  SLUICE_DEVICE void produce_scales() const {
+    arch::wait_for_predecessor();
+    NoTrace trace(params_, Role::producing_warp);
+    typename Ring::Position at;
+    typename Work::Position work_at;
+    SLUICE_NO_UNROLL
+    for (;;) {
+      const WorkTile tile = work_.read(work_at);
+      if (tile.peers == 0) break;
+      work_.release(work_at);
+      trace.begin(tile);
+      const PreparedGroup& group = params_.general.prepared[tile.group];
+      const ScaleParams p = of_group(params_.mainloop.scale_p, group.scale_p), q = of_group(params_.mainloop.scale_q, group.scale_q);
+      WorkTile one = tile;
+      SLUICE_NO_UNROLL
+      for (one.k_begin = 0; one.k_begin < tile.k_end; ++one.k_begin) {
+        // Else the compiler works out before the loop where each word lies, and has no registers to keep it in.
+        one.first_row = arch::opaque(one.first_row);
+        one.tile_n = arch::opaque(one.tile_n);
+        one.k_end = one.k_begin + 1;
+        if (p.runs || q.runs) {  // the copy engine overwrites what came as words, of another group or behind the end of K
+          ring_.wait_empty(at);
+          arch::fence_shared_for_async();
+        }
+        ScaleProducer<config>(p, q, tile.end_k, ring_).load(at, one, false);
+      }
+    }
+  }
+
+  // What all groups have in common stays where the compiler finds constants, and takes no registers.
+  static SLUICE_DEVICE ScaleParams of_group(const ScaleParams& common, const ScaleParams& group) {
+    ScaleParams scales = arch::load_global(&group);
+    scales.strides.batch = 0;
+    scales.strides.block_shift = common.strides.block_shift;
+    scales.strides.along_k = common.strides.along_k;
+    return scales;
   }
 
   SLUICE_DEVICE void consume(int warpgroup) const {
@@ -129,10 +173,18 @@ class GeneralKernel {
       ShortTile<config>(ahead, warpgroup).multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
+      if constexpr (is_fp8(config.type_a)) scale(sums, tile, block);
       store(sums, tile, warpgroup, block, acquired);
       at.stage = arch::uniform(at.stage);  // as in GemmKernel
     }
     if (arch::thread_in_warpgroup() == 0) arch::bulk_wait_read<0>();  // before the CTA ends: the copy engine has read the buffers
+  }
+
+  // Block scales, the usual ones, were applied along K, and cost nothing here.
+  SLUICE_DEVICE void scale(Accumulators<config>& sums, const WorkTile& tile, int block) const {
+    if (!ScaleSums<config>::any(params_.mainloop)) return;
+    const PreparedGroup& group = params_.general.prepared[tile.group];
+    ScaleSums<config>::apply(sums, group.scale_p, group.scale_q, tile, block);
   }
 
   SLUICE_DEVICE void store(const Accumulators<config>& sums, WorkTile tile, int warpgroup, int block, int& acquired) const {

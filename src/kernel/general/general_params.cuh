@@ -13,6 +13,7 @@ namespace sluice {
 struct alignas(128) PreparedGroup {
   arch::TensorMap p, q;
   EpilogueParams epilogue;  // with D's maps in front
+  ScaleParams scale_p, scale_q;
 };
 static_assert(sizeof(PreparedGroup) == kPreparedGroupBytes && offsetof(PreparedGroup, epilogue) % 128 == 0);
 static_assert(sizeof(GroupSizes) == kGroupSizesBytes);
@@ -24,6 +25,7 @@ struct GeneralGroups {
   std::int32_t count;
   GroupLimits limits;
   TileSizes tile;
+  ScaleForm scales_a, scales_b;
   std::int32_t operand_bytes;  // of an element of A and B, and of C and D
   std::int32_t result_bytes;
   bool swapped;        // B is P

@@ -77,6 +77,19 @@ SLUICE_DEVICE void write_epilogue(const GeneralGemmParams& params, const GroupAr
   arch::store_global(&to.aligned_bias, starts_at_multiples(group.bias, 0, four));
 }
 
+SLUICE_DEVICE ScaleParams scales_of_group(const float* data, const ScaleForm& form, int vectors, int k, std::int64_t leading) {
+  // A group without K need not have any; its sums are 0, and want none.
+  if (k == 0) return {};
+  return scales_of(data, form.scaling, scale_strides_of_group(form, vectors, k, leading), vectors, false);
+}
+
+SLUICE_DEVICE void write_scales(const GeneralGroups& general, const GroupArguments& group, PreparedGroup& to) {
+  arch::store_global(general.swapped ? &to.scale_q : &to.scale_p,
+                     scales_of_group(group.scale_a, general.scales_a, group.m, group.k, group.ld_scale_a));
+  arch::store_global(general.swapped ? &to.scale_p : &to.scale_q,
+                     scales_of_group(group.scale_b, general.scales_b, group.n, group.k, group.ld_scale_b));
+}
+
 // The maps of one group, one by each warp. Where nothing is read there is none: a group without K has no operands.
 SLUICE_DEVICE void make_map_of_warp(const GeneralGemmParams& params, const GroupArguments& group, PreparedGroup& to) {
   const GeneralGroups& general = params.general;
@@ -107,6 +120,7 @@ SLUICE_DEVICE void run_prepare_groups_kernel(const GeneralGemmParams& params) {
   if (arch::warp_in_cta() != 0 || arch::lane() != 0) return;
   arch::store_global(general.sizes + number, with_tiles(params.scheduler, general.tile, GroupSizes{group.m, group.n, group.k}));
   write_epilogue(params, group, prepared.epilogue);
+  write_scales(general, group, prepared);
 }
 
 }  // namespace sluice

@@ -19,7 +19,10 @@ class ScaleProducer {
   // Used by all lanes of a warp.
   static constexpr bool kAlone = false;
 
-  SLUICE_DEVICE ScaleProducer(const MainloopParams& params, const Ring& ring) : params_(params), ring_(ring) {}
+  SLUICE_DEVICE ScaleProducer(const MainloopParams& params, const Ring& ring)
+      : ScaleProducer(params.scale_p, params.scale_q, params.k, ring) {}
+  SLUICE_DEVICE ScaleProducer(const ScaleParams& p, const ScaleParams& q, const std::int32_t& k, const Ring& ring)
+      : scale_p_(p), scale_q_(q), k_(k), ring_(ring) {}
 
   SLUICE_DEVICE bool constant() const { return false; }
 
@@ -29,8 +32,8 @@ class ScaleProducer {
     typename Ring::Position at;
     for (; at.stage < Ring::kLayout.stages; ++at.stage)
       for (int block = 0; block < scale_blocks_per_stage(config); ++block) {
-        if (!all_come_as_words(params_.scale_p)) fill<OperandTile<config, Operand::p>::kVectors>(ring_.scales_p(at, block));
-        if (!all_come_as_words(params_.scale_q)) fill<OperandTile<config, Operand::q>::kVectors>(ring_.scales_q(at, block));
+        if (!all_come_as_words(scale_p_)) fill<OperandTile<config, Operand::p>::kVectors>(ring_.scales_p(at, block));
+        if (!all_come_as_words(scale_q_)) fill<OperandTile<config, Operand::q>::kVectors>(ring_.scales_q(at, block));
       }
     arch::fence_shared_for_async();
   }
@@ -38,12 +41,12 @@ class ScaleProducer {
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool) const {
     constexpr int kBlocks = scale_blocks_per_stage(config);
     const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
-    Words<Operand::p> p(params_.scale_p, tile, first_block);
-    Words<Operand::q> q(params_.scale_q, tile, first_block);
+    Words<Operand::p> p(scale_p_, tile, first_block);
+    Words<Operand::q> q(scale_q_, tile, first_block);
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);
-      const int blocks_left = (params_.k + kScaleBlockElems - 1) / kScaleBlockElems - k_tile * kBlocks;
+      const int blocks_left = (k_ + kScaleBlockElems - 1) / kScaleBlockElems - k_tile * kBlocks;
       arch::Barrier* const full = ring_.full_barrier(at);
       if (arch::elect_one()) {
         const int blocks = blocks_left < kBlocks ? blocks_left : kBlocks;
@@ -119,7 +122,9 @@ class ScaleProducer {
     int run_bytes_;
   };
 
-  const MainloopParams& params_;
+  const ScaleParams& scale_p_;
+  const ScaleParams& scale_q_;
+  const std::int32_t& k_;
   const Ring& ring_;
 };
 

@@ -56,6 +56,9 @@ std::vector<emulated::GlobalBuffer> buffers_of_groups(const GemmProblem& p, cons
     add("D", g.d, g.m, g.n, g.ldd, p.type_d, true);  // before C, which may be the same
     if (g.k > 0) add("A", g.a, g.m, g.k, g.lda, p.type_a);
     if (g.k > 0) add("B", g.b, g.n, g.k, g.ldb, p.type_b);
+    const GemmProblem one = validate(problem_of_group(p, g)).value();  // check_general_groups() has seen to it
+    if (scale_elems_a(one) > 0) add("scale_a", g.scale_a, 1, scale_elems_a(one), 0, DataType::fp32);
+    if (scale_elems_b(one) > 0) add("scale_b", g.scale_b, 1, scale_elems_b(one), 0, DataType::fp32);
     if (reads_c(p)) add("C", g.c, g.m, g.n, g.ldc, p.type_d);
     if (p.epilogue.bias != Bias::none) add("bias", g.bias, 1, p.epilogue.bias == Bias::per_row ? g.m : g.n, 0, p.type_d);
   }
