@@ -115,6 +115,13 @@ void add_runs(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kern
       c.gap_scale_a_elems = c.gap_scale_b_elems = count % 3 == 0 ? 4 : 0;
       cases.push_back(std::move(c));
     }
+  // Many tiles for each CTA, whose K ends inside a stage of 256: runs come where zeros were.
+  if (kernel.tile_k <= 128) return;
+  GemmCase c{.what = "runs over zeros"};
+  c.problem.m = 3 * tm;
+  c.problem.n = 10 * tn + 8;
+  c.problem.k = 640;
+  cases.push_back(with_scales(std::move(c), kernel, 0, std::span(&kRunKinds[1], 1)));
 }
 
 }  // namespace sluice::gpu_tests

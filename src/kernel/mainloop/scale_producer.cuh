@@ -47,6 +47,9 @@ class ScaleProducer {
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);
       const int blocks_left = (k_ + kScaleBlockElems - 1) / kScaleBlockElems - k_tile * kBlocks;
+      // Where K ends inside a stage, its last words are zeros, from ordinary stores, which the run of a later tile overwrites.
+      if constexpr (kBlocks > 1)
+        if (blocks_left % kBlocks != 0 && p.run_bytes() + q.run_bytes() > 0) arch::fence_shared_for_async();
       arch::Barrier* const full = ring_.full_barrier(at);
       if (arch::elect_one()) {
         const int blocks = blocks_left < kBlocks ? blocks_left : kBlocks;
