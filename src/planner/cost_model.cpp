@@ -133,6 +133,9 @@ double slices_clk(const KernelConfig& kernel, const SchedulerParams& s, double r
 // `sluice bench` over w4a16 with M = 1 to 8).
 constexpr double kStreamingClkPerPart = 45, kStreamingClkOfRows = 3, kStreamingClkPerStrip = 350, kStreamingRowBytesPerClk = 64,
                  kStreamingClkOfMeeting = 200;
+// Where weights take no longer than rows do to come, rows are waited for: 8 rows beside 4096 x 4096 take 1.8 us more than one, beside
+// 4096 x 14336 1.3 (one H200, 24 November 2026).
+constexpr double kStreamingClkOfLateRow = 517, kStreamingShareBesideRows = 0.3;
 
 double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double clusters) {
   const int shares = streaming_shares(kernel);
@@ -142,7 +145,9 @@ double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const Sch
   const double row_bytes = static_cast<double>(p.m) * s.k_tiles * kernel.tile_k * size_bytes(p.type_a) / shares;
   const double clk_of_part = kStreamingClkPerPart + (p.m > 1 ? kStreamingClkOfRows : 0);
   const double meeting = shares > 1 ? kStreamingClkOfMeeting : 0;
-  return rounds * (slabs * kStreamingWarps * clk_of_part + kStreamingClkPerStrip) + row_bytes / kStreamingRowBytesPerClk + meeting;
+  const double weights = rounds * (slabs * kStreamingWarps * clk_of_part + kStreamingClkPerStrip);
+  const double late = std::max(0.0, kStreamingClkOfLateRow * static_cast<double>(p.m - 1) - kStreamingShareBesideRows * weights);
+  return weights + row_bytes / kStreamingRowBytesPerClk + late + meeting;
 }
 
 // How often a CTA of a kernel with rings fetches all rows of A: for every two strips.
