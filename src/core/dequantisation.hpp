@@ -3,7 +3,6 @@
 
 #include "sluice/kernel_config.hpp"
 
-#include "core/slices.hpp"
 #include "core/w4_layout.hpp"
 
 namespace sluice {
@@ -13,7 +12,7 @@ constexpr bool dequantises(const KernelConfig& c) { return c.type_b == DataType:
 // Of groups that are whole slabs: whether the sums of each are promoted by its scales, as those of FP8 are, or else its weights are scaled,
 // and rounded, before they are multiplied. With few rows promotion takes fewer instructions, where registers hold two sets of short sums.
 constexpr bool promotes_slabs(const KernelConfig& c) {
-  const bool three_warpgroups = c.tile_n > 2 * kW4BlockColumns || k_slices(c) > 1;
+  const bool three_warpgroups = c.tile_n > 2 * kW4BlockColumns;
   return is_fp8(c.type_a) || c.tile_m <= (three_warpgroups ? 32 : 64);
 }
 // A stage has whole slabs of each block, or half of one: a chunk of codes and the scales and zero points of its groups, at places that are

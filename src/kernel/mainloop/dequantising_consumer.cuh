@@ -69,7 +69,9 @@ class DequantisingConsumer {
 
   template <bool zero_points, class Issued>
   SLUICE_DEVICE void multiply_slabs(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
-    if constexpr (promotes_slabs(config))
+    constexpr int kFewRows = 32;  // of which no weight is rounded; beyond, what scales codes as they become numbers is 1 to 4% faster
+    constexpr bool kScales = !zero_points && arch::kScalesWithCodes<config.type_a> && config.tile_m > kFewRows;
+    if constexpr (promotes_slabs(config) && !kScales)
       promote_slabs<zero_points>(sums, at, k_tiles, issued);
     else
       scale_weights<true, zero_points>(sums, at, k_tiles, issued);
