@@ -98,8 +98,8 @@ GemmArguments GroupedMeasurement::arguments(const GroupedShape& shape, const Ope
 
 // Each group's rows, and the weights that they are multiplied with, where ragged groups have them, and the scales of both.
 void GroupedMeasurement::place_groups(const GroupedShape& shape, const Operands& operands) {
-  const std::int64_t element = size_bytes(shape.type);
   const GemmProblem p = validated(problem_in_memory(shape));
+  const std::int64_t element = size_bytes(p.type_a), element_d = size_bytes(p.type_d);
   const std::int64_t between_rows = p.scale_layout_a == Layout::column_major ? 1 : p.ld_scale_a;  // from scale to scale of A
   std::vector<GroupArguments> groups;
   for (int set = 0; set < operands.sets; ++set) {
@@ -119,7 +119,7 @@ void GroupedMeasurement::place_groups(const GroupedShape& shape, const Operands&
       groups.push_back(group);
       a += rows * shape.k * element;
       b += shape.n * shape.k * element;
-      d += rows * shape.n * element;
+      d += rows * shape.n * element_d;
     }
   }
   check(cudaMemcpyAsync(groups_.data(), groups.data(), groups.size() * sizeof(GroupArguments), cudaMemcpyHostToDevice, stream_),
