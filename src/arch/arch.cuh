@@ -25,5 +25,3 @@
 #else
 #include "arch/emulated/arch.cuh"
 #endif
-
-#include "arch/codes.cuh"

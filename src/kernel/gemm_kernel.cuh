@@ -36,7 +36,7 @@ constexpr RegisterSplit register_split(const KernelConfig& config) {
   if (dequantises(config) && accumulators_per_thread(config) <= 64) return {88, 208};
   if (config.load == LoadPath::threads || (accumulators_per_thread(config) <= 64 && !promotes(config)))
     return {72, 216};  // 3 x 168, as all
-  return joins_pieces(config) ? RegisterSplit{56, 224} : RegisterSplit{40, 232};
+  return joins_pieces(config) && !dequantises(config) ? RegisterSplit{56, 224} : RegisterSplit{40, 232};
 }
 
 template <KernelConfig config, class Trace = NoTrace>

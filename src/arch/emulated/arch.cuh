@@ -370,3 +370,5 @@ SLUICE_DEVICE std::uint32_t pack_fp16(float low, float high, Location at = Locat
 }
 
 }  // namespace sluice::arch
+
+#include "arch/codes.cuh"

@@ -83,3 +83,5 @@ SLUICE_DEVICE void look_up_codes(std::uint32_t word, const CodeTable& low, const
 }
 
 }  // namespace sluice::arch
+
+#include "arch/codes.cuh"

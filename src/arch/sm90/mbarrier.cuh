@@ -47,7 +47,6 @@ SLUICE_DEVICE void barrier_wait(Barrier* barrier, std::uint32_t parity) {
   constexpr std::uint32_t kSuspendNs = 10'000'000;
   while (!cuda::ptx::mbarrier_try_wait_parity(barrier, parity, kSuspendNs)) {}
 }
-// Whether there would be nothing to wait for.
 SLUICE_DEVICE bool barrier_has_ended(Barrier* barrier, std::uint32_t parity) {
   return cuda::ptx::mbarrier_test_wait_parity(barrier, parity);
 }

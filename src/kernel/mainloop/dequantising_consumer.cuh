@@ -69,9 +69,7 @@ class DequantisingConsumer {
 
   template <bool zero_points, class Issued>
   SLUICE_DEVICE void multiply_slabs(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
-    constexpr int kFewRows = 32;  // of which no weight is rounded; beyond, what scales codes as they become numbers is 1 to 4% faster
-    constexpr bool kScales = !zero_points && arch::kScalesWithCodes<config.type_a> && config.tile_m > kFewRows;
-    if constexpr (promotes_slabs(config) && !kScales)
+    if constexpr (promotes_slabs(config, zero_points))
       promote_slabs<zero_points>(sums, at, k_tiles, issued);
     else
       scale_weights<true, zero_points>(sums, at, k_tiles, issued);
