@@ -31,9 +31,7 @@ SLUICE_DEVICE CodeLine middle_line() {
     return line_of_zeros<type>(8, 8);
 }
 
-// (code - 8) x scale, rounded once: the rows' scales, in the lower and the upper half of a word.
-template <DataType type>
-inline constexpr bool kScalesWithCodes = type == DataType::bf16;
+// (code - 8) x scale, rounded once, in bf16: the rows' scales, in the lower and the upper half of a word.
 template <DataType type>
 SLUICE_DEVICE CodeLine line_of_scales(std::uint32_t scales) {
   using Numbers = CodeNumbers<type>;

@@ -9,12 +9,14 @@ namespace sluice {
 
 // Whether P, the weights, comes as codes of 4 bits, which the consumers turn into numbers on their way into registers.
 constexpr bool dequantises(const KernelConfig& c) { return c.type_b == DataType::int4; }
-// Of groups that are whole slabs: whether the sums of each are promoted by its scales, as those of FP8 are, or else its weights are scaled,
-// and rounded, before they are multiplied. With few rows promotion takes fewer instructions, where registers hold two sets of short sums,
-// and beside bf16 as many up to 32: codes without zero points are scaled as they become numbers (arch/code_line.hpp).
+// Of groups that are whole slabs: whether codes are scaled, and rounded, in the operation that makes numbers of them (arch/code_line.hpp).
+// Then all kernels do so, and give a row the same bits.
+constexpr bool scales_with_codes(DataType type_a, bool zero_points) { return type_a == DataType::bf16 && !zero_points; }
+// Else, whether the sums of each slab are promoted by its scales, as those of FP8 are, or its weights are scaled, and rounded, before they
+// are multiplied. With few rows promotion takes fewer instructions, where registers hold two sets of short sums.
 constexpr bool promotes_slabs(const KernelConfig& c, bool zero_points) {
-  const bool three_warpgroups = c.tile_n > 2 * kW4BlockColumns, scales_with_codes = c.type_a == DataType::bf16 && !zero_points;
-  return is_fp8(c.type_a) || c.tile_m <= (three_warpgroups || scales_with_codes ? 32 : 64);
+  const bool three_warpgroups = c.tile_n > 2 * kW4BlockColumns;
+  return is_fp8(c.type_a) || (!scales_with_codes(c.type_a, zero_points) && c.tile_m <= (three_warpgroups ? 32 : 64));
 }
 // A stage has whole slabs of each block, or half of one: a chunk of codes and the scales and zero points of its groups, at places that are
 // the same for all formats.

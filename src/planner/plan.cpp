@@ -66,8 +66,9 @@ __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): __extensio
 
 // Whether a row of D has the bits that all other kernels give it for which this holds, whatever rows lie beside it.
 bool keeps_bits_of_rows(const GemmProblem& p, const KernelConfig& kernel) {
-  if (streams(kernel) || k_slices(kernel) > 1) return false;                                                  // adds up in another order
-  if (dequantises(kernel)) return w4_groups_per_slab(p.w4) != 1 || promotes_slabs(kernel, p.w4.zero_points);  // else rounds weights
+  if (streams(kernel) || k_slices(kernel) > 1) return false;  // adds up in another order
+  if (dequantises(kernel) && w4_groups_per_slab(p.w4) == 1 && !scales_with_codes(p.type_a, p.w4.zero_points))
+    return promotes_slabs(kernel, p.w4.zero_points);                             // else rounds weights
   return !promotes(kernel) || !swapped(kernel) || !scales_along_k(p.scaling_a);  // else multiplies by scales in another order
 }
 

@@ -155,7 +155,7 @@ class DequantisingConsumer {
 
   template <bool whole_slabs, bool zero_points, class Issued>
   SLUICE_DEVICE void scale_weights(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
-    constexpr bool kScalesWithCodes = whole_slabs && !zero_points && arch::kScalesWithCodes<config.type_a>;
+    constexpr bool kScalesWithCodes = whole_slabs && scales_with_codes(config.type_a, zero_points);
     Fragments fragments[2];
     Codes next;
     Group groups[2];  // of its halves
