@@ -21,7 +21,7 @@ KERNELS = {
     "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none none"),
     "fp8": ("cooperative, rows_of_a, tma, 256, 128, 128, 2, 1, 1", "e4m3_rc_coop_256x128x128_c2x1", "200 296 2000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "fp8_result": ("pingpong, rows_of_a, tma, 64, 128, 128, 1, 1, 1", "e4m3_rc_ping_64x128x128_c1x1", "200 296 300 1 e4m3 0 0 data-parallel fixed 0 workspace none none"),
-    "w4": ("cooperative, columns_of_b, tma, 8, 64, 256, 1, 1, 1", "bf16xint4_rc_coop_8x64x256_c1x1_swap", "20 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "w4": ("cooperative, columns_of_b, tma, 8, 64, 256, 1, 1, 1", "fp16xint4_rc_coop_8x64x256_c1x1_swap", "20 200 3000 1 fp16 0 0 data-parallel fixed 0 workspace none none"),
     "w4_half": ("cooperative, columns_of_b, tma, 256, 128, 64, 1, 1, 1", "bf16xint4_rc_coop_256x128x64_c1x1_swap", "300 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "w4_wide": ("cooperative, columns_of_b, tma, 64, 192, 128, 1, 1, 1", "bf16xint4_rc_coop_64x192x128_c1x1_swap", "100 200 3000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "sliced": ("sliced_k, columns_of_b, tma, 16, 64, 256, 1, 1, 1", "bf16xint4_rc_slice_16x64x256_c1x1_swap", "40 200 5000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
