@@ -6,7 +6,8 @@
 namespace sluice {
 
 // A weight is (q - z) * s, with q the 4 bits (0 to 15), and s and z those of its group: so many neighbouring elements of K in one column of
-// B. A kernel may round it to the type of the activations, or not; docs/w4.md says what that does to results.
+// B. A kernel may round it to the type of the activations, or not; docs/w4.md says what that does to results. Beside bf16 an s is 0, or
+// from 2^-94 to 2^26 in magnitude: of larger ones results are infinite or NaN, of smaller ones bits are lost.
 //
 // In GemmProblem: b is what pack_w4() has made, n a multiple of 8, k and lda multiples of 8, and A row-major. There is no ldb, and
 // batch_stride_b is in bytes, a multiple of 256 (packed: packed_w4_bytes()). Beside an A of e4m3 (whose scaling_a is none, per_tensor or
