@@ -32,7 +32,7 @@ struct CodeNumbers<DataType::bf16> {
   static constexpr float kLeftOut = 0x1p32f;
   static constexpr std::uint32_t kFirstFactor = 0x72007200, kSecondFactor = 0x70007000;  // 2^101, 2^97
   static constexpr std::uint32_t kMinusEight = 0xb100b100;                               // -8 x 2^-32
-  static constexpr std::uint32_t kMinusFirstFactor = 0xf200f200;
+  static constexpr std::uint32_t kMinusFirstFactor = 0xf200f200;                         // for a zero point in bits 0 to 3
 };
 template <>
 struct CodeNumbers<DataType::fp16> {

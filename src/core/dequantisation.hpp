@@ -26,7 +26,7 @@ inline constexpr int kW4HalfScaleOffset = kW4ChunkBytes;
 inline constexpr int kW4HalfZeroOffset = kW4HalfScaleOffset + kW4LargestGroupsPerSlab / 2 * kW4ScaleBytes;
 // Groups that half a slab needs: of four or two every second half has its own, one is that of both.
 SLUICE_HOST_DEVICE constexpr int w4_groups_of_half(int groups_per_slab) { return groups_per_slab > 1 ? groups_per_slab / 2 : 1; }
-SLUICE_HOST_DEVICE constexpr int w4_half_slab_bytes(int groups_per_slab, bool zero_points) {
+constexpr int w4_half_slab_bytes(int groups_per_slab, bool zero_points) {
   return kW4ChunkBytes + w4_groups_of_half(groups_per_slab) * (kW4ScaleBytes + (zero_points ? kW4ZeroBytes : 0));
 }
 // From one slab, or half of one, to the next in shared memory.

@@ -46,7 +46,7 @@ SLUICE_HOST_DEVICE constexpr int w4_slab_bytes(const W4Format& f) {
 }
 // The most that a format makes of it.
 inline constexpr int kW4LargestSlabBytes = w4_slab_bytes({.group_size = 32, .zero_points = true});
-inline constexpr int kW4LargestGroupsPerSlab = kW4SlabElems / 32;
+inline constexpr int kW4LargestGroupsPerSlab = w4_groups_per_slab({.group_size = 32});
 
 SLUICE_HOST_DEVICE constexpr std::int64_t w4_blocks(std::int64_t n) {
   return (n + kW4PaddedColumns - 1) / kW4PaddedColumns * (kW4PaddedColumns / kW4BlockColumns);

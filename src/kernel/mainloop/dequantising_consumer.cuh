@@ -2,7 +2,8 @@
 // from which wgmma takes P. This goes by units, 64 columns by 64 of K: while the tensor cores multiply one, the next is dequantised into
 // the other set of registers. docs/w4.md counts the instructions.
 //
-// Instructions are what few rows of A wait for. There, where groups are whole slabs, the codes less their zero points are multiplied as
+// Where groups are whole slabs of bf16 without zero points, codes are scaled as they become numbers, for nothing. Elsewhere a scale is a
+// multiplication of its own, and instructions are what few rows of A wait for: there the codes less their zero points are multiplied as
 // they are, each slab into short sums of its own, which are promoted times the slab's scales as those of FP8 are: for 8 rows 4 instructions
 // a thread for each slab, where scaling its weights takes 32. With many rows it is the other way round.
 #pragma once
@@ -248,6 +249,7 @@ class DequantisingConsumer {
     return group;
   }
 
+  static_assert(kW4MiddleCode == 8, "arch::middle_line() and line_of_scales() subtract it");
   template <bool zero_points>
   static SLUICE_DEVICE arch::CodeLine line_of(const Group& group) {
     if constexpr (zero_points)

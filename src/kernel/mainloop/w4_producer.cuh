@@ -50,12 +50,10 @@ class W4Producer {
   static_assert(swapped(config) && sharers_p(config) == 1, "weights are P, and no CTA shares its own");
   static_assert(kW4PaddedElems % config.tile_k == 0, "the slabs of every tile are all there");
 
-  static SLUICE_DEVICE int slabs_of(int k_tiles) { return halves_slabs(config.tile_k) ? (k_tiles + 1) / 2 : k_tiles * kSlabs; }
-
   // Blocks of a tile, or whole tiles of a cluster, that lie behind the matrix take its last one, for nothing.
   SLUICE_DEVICE std::int64_t run_offset(const WorkTile& tile, int block, int k_tile) const {
     const int wanted = tile.tile_n * kBlocks + block, last = params_.w4.blocks - 1;
-    const int slab = halves_slabs(config.tile_k) ? k_tile / 2 : k_tile * kSlabs;
+    const int slab = k_tile * config.tile_k / kW4SlabElems;
     return (static_cast<std::int64_t>(wanted < last ? wanted : last) * params_.w4.slabs + slab) * params_.w4.slab_bytes;
   }
 
@@ -74,9 +72,10 @@ class W4Producer {
 
   SLUICE_DEVICE void prefetch(const std::byte* matrix, const WorkTile& tile, int k_tile) const {
     const int last = k_tile + kPrefetchedStages < tile.k_end ? k_tile + kPrefetchedStages : tile.k_end;
+    const int slabs = ((last - k_tile) * config.tile_k + kW4SlabElems - 1) / kW4SlabElems;
     SLUICE_UNROLL
     for (int block = 0; block < kBlocks; ++block)
-      arch::bulk_prefetch(matrix + run_offset(tile, block, k_tile), slabs_of(last - k_tile) * params_.w4.slab_bytes);
+      arch::bulk_prefetch(matrix + run_offset(tile, block, k_tile), slabs * params_.w4.slab_bytes);
   }
 
   const MainloopParams& params_;
