@@ -133,6 +133,40 @@ TEST_F(BulkCopies, ReadBeforeTheBarrier) {
   });
 }
 
+// A warp alone, which reads what has come and asks for more in its place.
+auto refill(const float* source, void (*between)(arch::Barrier* empty)) {
+  return [=] {
+    arch::Barrier *const full = make_barrier(kBarrier, 1), *const empty = make_barrier(kBarrier + 8, 32);
+    if (thread() >= 32) return;
+    for (std::uint32_t round = 0; round < 2; ++round) {
+      if (thread() == 0) {
+        arch::barrier_arrive_expect_bytes(full, kBytes);
+        arch::bulk_load(shared(0), source, kBytes, full);
+      }
+      arch::barrier_wait(full, round);
+      EXPECT_EQ(load_shared_float(shared(thread() * 16)), static_cast<float>(thread() * 4));
+      if (round == 0) between(empty);
+      arch::sync_warp();
+    }
+  };
+}
+TEST_F(BulkCopies, LoadsOfTheSameWarpMayStillBeOnTheirWay) {
+  expect_objection(launch, "starts a copy that overwrites what its own warp is still reading: no fence and no barrier.*read by warp 0",
+                   refill(source.data(), [](arch::Barrier*) {}));
+}
+TEST_F(BulkCopies, LoadsOfTheSameWarpBeforeAFence) {
+  expect_right(launch, refill(source.data(), [](arch::Barrier*) { arch::fence_shared_for_async(); }), [] {});
+}
+TEST_F(BulkCopies, LoadsOfTheSameWarpBeforeABarrier) {
+  expect_right(launch,
+               refill(source.data(),
+                      [](arch::Barrier* empty) {
+                        arch::barrier_arrive(empty);
+                        arch::barrier_wait(empty, 0);
+                      }),
+               [] {});
+}
+
 TEST_F(BulkCopies, FilledAgainWhileItIsRead) {
   expect_objection(launch, "starts a copy that overwrites what another is still reading.*the other side is the read by warp [0-3]", [&] {
     arch::Barrier* const full = make_barrier(kBarrier, 1);

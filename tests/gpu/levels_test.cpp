@@ -1,9 +1,11 @@
-// Batch invariance: a row of D has the same bits however many rows there are. And operands declared constant, in a chain of products.
+// Batch invariance: a row of D has the same bits however many rows there are. Operands declared constant, in a chain of products. And the
+// same bits each time, whatever memory is busy with.
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "bench/device_random.hpp"
+#include "bench/stream.hpp"
 #include "gemm_harness.hpp"
 #include "summary.hpp"
 
@@ -106,6 +108,49 @@ TEST(Constants, InAChainOfProducts) {
     const bench::CheckReport report = check.fetch();
     EXPECT_EQ(report.wrong, 0u) << name(kernel) << ": " << report.wrong << " bytes differed over " << rounds << " rounds";
   }
+}
+
+// Each product behind a kernel that passes over more memory than L2 holds. Loads of shared memory are late then, the copy engine is not: a
+// stage that it fills again before it has been read shows in one of a hundred products or two, and in no case of the matrix.
+TEST(Rings, RightBehindAStream) {
+  constexpr std::int64_t kColumns = 7168, kDepth = 2048;
+  constexpr int kMatrices = 6;
+  const int rounds = settings().small ? 1 : 100;
+  const bench::DeviceStream stream;
+  bench::DeviceCheck check(stream);
+  const DeviceBuffer workspace(std::size_t{64} << 20);
+  ASSERT_TRUE(prepare_workspace(workspace.data(), workspace.size_bytes(), stream));
+  const DeviceBuffer b(static_cast<std::size_t>(kMatrices * kColumns * kDepth * 2));
+  fill(b, kMatrices * kColumns * kDepth, Distribution::small_integers, 1, stream);
+  int kernels = 0;
+  for (const KernelConfig& kernel : kernel_list()) {
+    if (kernel.schedule != KernelSchedule::streaming || kernel.type_a != DataType::bf16 || kernel.type_b != DataType::bf16) continue;
+    ++kernels;
+    // One row, or nine: rows that are there take time.
+    const GemmProblem problem{.m = kernel.tile_m - 7, .n = kColumns, .k = kDepth, .type_d = DataType::fp32};
+    summary().begin(name(kernel) + ", behind a stream");
+    const auto d_bytes = static_cast<std::size_t>(problem.m * kColumns * 4);
+    const DeviceBuffer a(static_cast<std::size_t>(problem.m * kDepth * 2)), d(d_bytes), expected(d_bytes * kMatrices);
+    fill(a, problem.m * kDepth, Distribution::small_integers, 2, stream);
+    const auto product = [&](const std::string& kernel_name, int matrix, std::byte* to) {
+      const Plan made = plan(problem, settings().device, {.kernel_name = kernel_name, .keep_candidates = false}).value();
+      const std::byte* const weights = b.data() + static_cast<std::size_t>(matrix * kColumns * kDepth * 2);
+      const Status status = run(made, {.a = a.data(), .b = weights, .d = to}, workspace.data(), workspace.size_bytes(), stream);
+      ASSERT_TRUE(status) << status.error().message;
+    };
+    // Sums of integers are exact, so that a kernel of another kind says what they are.
+    for (int i = 0; i < kMatrices; ++i) product("bf16_rc_coop_128x128x64_c1x1", i, expected.data() + static_cast<std::size_t>(i) * d_bytes);
+    check.reset();
+    for (int round = 0; round < rounds; ++round)
+      for (int i = 0; i < kMatrices; ++i) {
+        bench::stream_through(b.data(), b.size_bytes(), stream);
+        product(name(kernel), i, d.data());
+        check.same_bytes(d.data(), expected.data() + static_cast<std::size_t>(i) * d_bytes, d_bytes);
+      }
+    const bench::CheckReport report = check.fetch();
+    EXPECT_EQ(report.wrong, 0u) << name(kernel) << ": " << report.wrong << " bytes of " << rounds * kMatrices << " products are wrong";
+  }
+  EXPECT_EQ(kernels, 2);
 }
 
 }  // namespace

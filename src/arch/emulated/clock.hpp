@@ -25,6 +25,7 @@ class Clock {
   explicit Clock(std::size_t agents) : agents_(agents), times_(3 * agents) {}
 
   std::uint32_t& order(std::size_t agent) { return times_[agent]; }
+  std::uint32_t order(std::size_t agent) const { return times_[agent]; }
   std::uint32_t& visible(std::size_t agent) { return times_[agents_ + agent]; }
   std::uint32_t& proxied(std::size_t agent) { return times_[2 * agents_ + agent]; }
   bool ordered(const Epoch& e) const { return times_[e.agent] >= e.time; }

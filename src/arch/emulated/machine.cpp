@@ -284,7 +284,15 @@ void Machine::publish(Warp& warp, Clock& to, bool everything) {
 }
 
 void Machine::acquire(Warp& warp, const Clock& from) {
-  if (!from.empty()) warp.clock.join(from);
+  if (from.empty()) return;
+  warp.clock.join(from);
+  warp.reads_over = std::max(warp.reads_over, from.order(warp.agent));  // it hears of its own arrival: the reads before it have ended
+}
+
+void Machine::fence_proxy(Warp& warp) {
+  warp.clock.fence_proxy();
+  warp.reads_over = warp.clock.order(warp.agent);
+  warp.published = true;
 }
 
 void Machine::acquire(Warp& warp, const Clock& from, const void* whom, std::uint32_t version) {

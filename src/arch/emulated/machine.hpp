@@ -118,6 +118,7 @@ struct Warp {
   std::uint16_t agent = 0;
   Clock clock;
   bool published = true;                                  // since the last access
+  std::uint32_t reads_over = 0;                           // its ordinary reads until then, on its own clock, are known to have ended
   std::unordered_map<const void*, std::uint32_t> joined;  // what has been acquired from whom
   std::deque<std::shared_ptr<WarpCollective>> collectives;
   std::uint64_t first_collective = 0;
@@ -244,6 +245,7 @@ class Machine {
   void publish(Warp& warp, Clock& to, bool everything);
   void acquire(Warp& warp, const Clock& from, const void* whom, std::uint32_t version);
   void acquire(Warp& warp, const Clock& from);
+  void fence_proxy(Warp& warp);
   Clock new_clock() const { return Clock(agents_); }
 
   // asynchronous work

@@ -119,8 +119,8 @@ void load_cluster(ClusterAddress address, void* to, int bytes, const Location& a
   read_shared(*place.cta, place.address, to, static_cast<std::size_t>(bytes), at);
 }
 
-void fence_shared_for_async() { machine().thread().warp->clock.fence_proxy(); }
-void fence_global_for_async() { machine().thread().warp->clock.fence_proxy(); }
+void fence_shared_for_async() { machine().fence_proxy(*machine().thread().warp); }
+void fence_global_for_async() { machine().fence_proxy(*machine().thread().warp); }
 
 void check_global(const void* address, std::size_t bytes, bool writes, const Location& at) {
   Machine& m = machine();

@@ -59,6 +59,18 @@ ShadowMemory::Verdict ShadowMemory::check_write(const Clock& actor, bool generic
   return {};
 }
 
+ShadowMemory::Verdict ShadowMemory::check_reads_are_over(const Epoch& over, std::size_t offset, std::size_t bytes) const {
+  for (std::size_t i = offset / kCellBytes; i * kCellBytes < offset + bytes; ++i) {
+    const Cell& cell = cells_[i];
+    for (int r = 0; r < cell.readers; ++r)
+      if (const Reader& reader = cell.reader[static_cast<std::size_t>(r)]; reader.who.generic && reader.who.agent == over.agent &&
+                                                                           reader.who.time > over.time &&
+                                                                           (reader.bytes & mask(i, offset, bytes)) != 0)
+        return {"overwrites what its own warp is still reading: no fence and no barrier lies between", reader.who.site};
+  }
+  return {};
+}
+
 void ShadowMemory::note_read(const Clock& actor, const Epoch& who, std::size_t offset, std::size_t bytes) {
   for (std::size_t i = offset / kCellBytes; i * kCellBytes < offset + bytes; ++i) {
     Cell& cell = cells_[i];

@@ -150,7 +150,8 @@ class RingKernel {
       load_halves(i * kStripBytes, w[i][0]);
       load_halves(i * kStripBytes + kHalfBytes, w[i][1]);
     }
-    arch::sync_warp();  // all lanes have read
+    arch::fence_shared_for_async();  // loads take time, and the copy engine does not wait for them
+    arch::sync_warp();               // all lanes have read
     Place again = ahead;
     ask_for_weights(again);
     ask_for_rows(ahead);
