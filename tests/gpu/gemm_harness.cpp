@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bench/stream.hpp"
 #include "packed_weights.hpp"
 
 namespace sluice::gpu_tests {
@@ -213,6 +214,7 @@ void GemmHarness::run(const PlacedCase& placed) {
 void GemmHarness::run_and_check(const PlacedCase& placed, const GemmCase& c) {
   poison_output(placed);
   if (placed.arguments.c == placed.arguments.d && placed.c_before != nullptr) fill_c(placed, placed.arguments.d, c);
+  if (!settings().small) bench::stream_through(c_.buffer.data(), c_.buffer.size_bytes(), stream_);
   run(placed);
   GemmProblem problem = placed.plan.problem;
   GemmArguments arguments = placed.arguments;

@@ -37,7 +37,8 @@ class GemmHarness {
   // Plans the case for this kernel and fills its operands. Throws bench::DeviceFailure if it cannot be planned.
   PlacedCase place(const KernelConfig& kernel, const GemmCase& gemm_case);
 
-  // Poisons the output (or fills it, where C is D), runs, and enqueues the checks.
+  // Poisons the output (or fills it, where C is D), runs behind a stream through memory that leaves nothing of the operands in L2 (what is
+  // fetched too early or asked for too late shows at such a pace), and enqueues the checks.
   void run_and_check(const PlacedCase& placed, const GemmCase& gemm_case);
 
   // Both, and the verdict: empty if all is well, otherwise what is wrong, with the tiles that hold the first wrong elements.

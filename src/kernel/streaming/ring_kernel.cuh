@@ -143,17 +143,18 @@ class RingKernel {
     arch::barrier_wait(barriers_ + stage_, parity_);
     std::uint32_t x[kGroups][2][4], w[kRingStrips][2][2][4];  // ... of the two halves of K; of the two halves of a strip
     SLUICE_UNROLL
-    for (int i = 0; i < kGroups; ++i) load_halves(kRowsOffset + i * kHalfBytes, x[i]);
-    SLUICE_UNROLL
     for (int i = 0; i < kRingStrips; ++i) {
       if (i > 0 && !two) break;
       load_halves(i * kStripBytes, w[i][0]);
       load_halves(i * kStripBytes + kHalfBytes, w[i][1]);
     }
     arch::fence_shared_for_async();  // loads take time, and the copy engine does not wait for them
-    arch::sync_warp();               // all lanes have read
+    arch::sync_warp();               // all lanes have read the weights
     Place again = ahead;
-    ask_for_weights(again);
+    ask_for_weights(again);  // first: each cycle until then is one without its bytes on their way
+    SLUICE_UNROLL
+    for (int i = 0; i < kGroups; ++i) load_halves(kRowsOffset + i * kHalfBytes, x[i]);
+    arch::sync_warp();  // all lanes have read the rows
     ask_for_rows(ahead);
     SLUICE_UNROLL
     for (int i = 0; i < kRingStrips; ++i) {
