@@ -84,7 +84,8 @@ TEST(GeneralGroups, EveryKernelComputesEveryCase) {
       const GeneralMemory before(each, ++seed);
       GeneralMemory after = before;
       const OnDevice device(before);
-      Planned(each, kernel, stream).run(device.arguments(), stream);
+      const Planned planned(each, kernel, stream);  // its workspace lives until the product is there
+      planned.run(device.arguments(), stream);
       stream.synchronize(name(kernel) + ": " + describe(each));
       device.fetch(after);
       EXPECT_EQ(before.wrong_in(after, kSamples), "");
