@@ -212,11 +212,15 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
     sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
   if (streams(kernel)) sm_clk = has_rings(kernel) ? rings_clk(c, p, kernel, s, units) : streaming_clk(p, kernel, s, units);
   sm_clk = slices_clk(kernel, s, rounds, sm_clk);
-  if (s.stream_k_tiles > 0) sm_clk *= c.stream_k_factor;
+  // Weights of 4 bits beside many rows: ranges that begin anywhere cost less, and SMs that rest leave the others nothing (one H200, 24
+  // November 2026, candidates of 21 products with 128 to 1024 rows).
+  constexpr double kRangesOfCodes = 1.03;
+  const bool codes_for_many = dequantises(kernel) && kernel.tile_m >= 128 && !of_groups;
+  if (s.stream_k_tiles > 0) sm_clk *= codes_for_many ? kRangesOfCodes : c.stream_k_factor;
   const double sm_us = sm_clk / clocks_per_us;
   // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
   const double power = c.throttle_factor * (1 / device.sustained_fraction - 1) * (1 - std::exp(-sm_us / c.throttle_us));
-  t.matrix_us = factor * sm_us * (1 + power * std::min(1.0, t.busy_share));
+  t.matrix_us = factor * sm_us * (1 + power * (codes_for_many ? 1 : std::min(1.0, t.busy_share)));
 
   const double ab = size_bytes(p.type_a), d = size_bytes(p.type_d);
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), batch = static_cast<double>(p.batch);
