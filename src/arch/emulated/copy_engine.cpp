@@ -187,10 +187,7 @@ void receive(Cta& target, SharedAddress destination, std::size_t bytes, MBarrier
     const Epoch who{
         .agent = m.agent(target, kFirstBarrierCopies + barrier.number), .time = barrier_copy_time(target, barrier), .site = site};
     const std::size_t offset = destination - kSharedWindow;
-    const Warp& warp = *m.thread().warp;
-    report(target.shadow.check_write(warp.clock, false, offset, bytes), "starts a copy that ", destination, at);
-    report(target.shadow.check_reads_are_over({.agent = warp.agent, .time = warp.reads_over}, offset, bytes), "starts a copy that ",
-           destination, at);
+    report(target.shadow.check_write(m.thread().warp->clock, false, offset, bytes), "starts a copy that ", destination, at);
     target.shadow.note_write(who, offset, bytes);
     if (&target != m.thread().cta) target.remote_accesses[who.agent] = who;
   }

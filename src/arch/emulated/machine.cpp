@@ -128,7 +128,7 @@ void Machine::start_cluster(int place) {
       warp.number = static_cast<int>(w);
       warp.agent = agent(*cta, warp.number);
       warp.clock = new_clock();
-      warp.clock.order(warp.agent) = warp.clock.visible(warp.agent) = agent_times_[warp.agent];
+      warp.clock.order(warp.agent) = warp.clock.visible(warp.agent) = warp.clock.ended(warp.agent) = agent_times_[warp.agent];
     }
     for (std::size_t g = 0; g < cta->warpgroups.size(); ++g) {
       cta->warpgroups[g].cta = cta.get();
@@ -284,15 +284,12 @@ void Machine::publish(Warp& warp, Clock& to, bool everything) {
 }
 
 void Machine::acquire(Warp& warp, const Clock& from) {
-  if (from.empty()) return;
-  warp.clock.join(from);
-  warp.reads_over = std::max(warp.reads_over, from.order(warp.agent));  // it hears of its own arrival: the reads before it have ended
+  if (!from.empty()) warp.clock.join(from);
 }
 
 void Machine::fence_proxy(Warp& warp) {
   warp.clock.fence_proxy();
-  warp.reads_over = warp.clock.order(warp.agent);
-  warp.published = true;
+  warp.published = true;  // what comes from now on is not covered
 }
 
 void Machine::acquire(Warp& warp, const Clock& from, const void* whom, std::uint32_t version) {

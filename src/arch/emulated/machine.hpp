@@ -117,8 +117,7 @@ struct Warp {
   int number = 0;
   std::uint16_t agent = 0;
   Clock clock;
-  bool published = true;                                  // since the last access
-  std::uint32_t reads_over = 0;                           // its ordinary reads until then, on its own clock, are known to have ended
+  bool published = true;                                  // or fenced, since the last access
   std::unordered_map<const void*, std::uint32_t> joined;  // what has been acquired from whom
   std::deque<std::shared_ptr<WarpCollective>> collectives;
   std::uint64_t first_collective = 0;

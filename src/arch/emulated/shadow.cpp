@@ -43,10 +43,14 @@ ShadowMemory::Verdict ShadowMemory::check_write(const Clock& actor, bool generic
   for (std::size_t i = offset / kCellBytes; i * kCellBytes < offset + bytes; ++i) {
     const Cell& cell = cells_[i];
     if (cell.reserved) return {"touches a barrier as if it were data", cell.write.site};
-    for (int r = 0; r < cell.readers; ++r)
-      if (const Reader& reader = cell.reader[static_cast<std::size_t>(r)];
-          (reader.bytes & mask(i, offset, bytes)) != 0 && !actor.ordered(reader.who))
+    for (int r = 0; r < cell.readers; ++r) {
+      const Reader& reader = cell.reader[static_cast<std::size_t>(r)];
+      if ((reader.bytes & mask(i, offset, bytes)) == 0) continue;
+      if (!actor.ordered(reader.who))
         return {"overwrites what another is still reading: nobody has said that the reading is over", reader.who.site};
+      if (!generic && !actor.ended_for_proxy(reader.who))
+        return {"overwrites what its own warp is still reading: no fence and no barrier lies between", reader.who.site};
+    }
     if (cell.write.time == 0 || (adds && cell.write.adds)) continue;
     const bool known = generic || !cell.write.generic ? actor.ordered(cell.write) : actor.proxy_sees(cell.write);
     if (known) continue;
@@ -55,18 +59,6 @@ ShadowMemory::Verdict ShadowMemory::check_write(const Clock& actor, bool generic
       return {"overwrites through the asynchronous proxy what ordinary stores have written, without a proxy fence between",
               cell.write.site};
     return {"overwrites what another is still writing: no synchronisation lies between", cell.write.site};
-  }
-  return {};
-}
-
-ShadowMemory::Verdict ShadowMemory::check_reads_are_over(const Epoch& over, std::size_t offset, std::size_t bytes) const {
-  for (std::size_t i = offset / kCellBytes; i * kCellBytes < offset + bytes; ++i) {
-    const Cell& cell = cells_[i];
-    for (int r = 0; r < cell.readers; ++r)
-      if (const Reader& reader = cell.reader[static_cast<std::size_t>(r)]; reader.who.generic && reader.who.agent == over.agent &&
-                                                                           reader.who.time > over.time &&
-                                                                           (reader.bytes & mask(i, offset, bytes)) != 0)
-        return {"overwrites what its own warp is still reading: no fence and no barrier lies between", reader.who.site};
   }
   return {};
 }

@@ -29,9 +29,6 @@ class ShadowMemory {
   // what nobody has written is wrong, too.
   Verdict check_read(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes, bool must_be_written) const;
   Verdict check_write(const Clock& actor, bool generic, std::size_t offset, std::size_t bytes, bool adds = false) const;
-  // A write through the asynchronous proxy, started by a warp whose own ordinary reads are known to have ended until `over` (time and agent
-  // alone count). Its order in the program does not say so: a load takes time, and the other proxy does not wait for it.
-  Verdict check_reads_are_over(const Epoch& over, std::size_t offset, std::size_t bytes) const;
   // And remembered for those after.
   void note_read(const Clock& actor, const Epoch& who, std::size_t offset, std::size_t bytes);
   void note_write(const Epoch& who, std::size_t offset, std::size_t bytes);
