@@ -37,15 +37,18 @@ constexpr bool joins_in_slices(const KernelConfig& c) {
   return joins_pieces(c) && k_major_a(c) && k_major_b(c) && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma &&
          consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (c.ctas_per_sm == 1 ? 64 : 16);
 }
+// Whether the kernel's CTAs may be launched in clusters that are none of its own (core/launched_clusters.hpp): then their rank there does
+// not say which part of a tile is theirs. (16-bit operands: no others were timed. Tiles of 16 x 64 gained nothing.)
+constexpr bool takes_neighbours(const KernelConfig& c) {
+  constexpr int kLeastElems = 64 * 32;
+  return joins_pieces(c) && cluster_size(c) == 1 && c.ctas_per_sm == 1 && c.schedule == KernelSchedule::cooperative &&
+         c.load == LoadPath::tma && !promotes(c) && !dequantises(c) && c.tile_m * c.tile_n >= kLeastElems;
+}
 // Slices of a tile under Reduction::separate: one for each piece, as long as there are packets for them and bits in the word they share.
 constexpr int slices_of_tile(const KernelConfig& c, int splits) {
   constexpr int kMostSlices = 16;
   const int packets = packets_per_warpgroup(c), most = packets < kMostSlices ? packets : kMostSlices;
   return splits < most ? splits : most;
-}
-
-inline int launched_cluster_size(const KernelConfig& c, const SchedulerParams& s) {
-  return s.reduction == Reduction::cluster ? s.splits : cluster_size(c);
 }
 
 // Which part of a tile each of `splits` CTAs of a cluster finishes: packets [part_begin(cta), part_begin(cta + 1)) of every warpgroup.

@@ -5,6 +5,7 @@
 
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/launched_clusters.hpp"
 #include "core/load_boxes.hpp"
 #include "core/occupancy.hpp"
 #include "core/streaming_layout.hpp"
@@ -188,6 +189,42 @@ double share_of_requests(const GemmProblem& p, const KernelConfig& kernel, const
   return cluster_size(kernel) == 1 && kernel.schedule == KernelSchedule::cooperative && together && fitted ? kLeft : 1;
 }
 
+// Pieces that are neighbours() fetch a block of tiles' operands once between them, and begin together.
+struct NeighboursShares {
+  double requests = 1, matrix = 1;
+};
+NeighboursShares shares_of_neighbours(const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+  constexpr double kMatrix = 0.95;
+  const int ctas = neighbours(device, kernel, s);
+  if (ctas == 1) return {};
+  const int across = std::min(s.cohort, ctas), along = ctas / across;
+  const bool along_m = s.raster == Rasterization::along_m;
+  const double rows = kernel.tile_m * (along_m ? along : across), columns = kernel.tile_n * (along_m ? across : along);
+  return {(rows + columns) / (ctas * (kernel.tile_m + kernel.tile_n)), kMatrix};
+}
+
+// CTAs that share stages by multicast wait for the slowest of them, which pieces, that begin when there is room, feel.
+double clusters_of_pieces_factor(const KernelConfig& kernel, const SchedulerParams& s) {
+  constexpr double kOfFour = 1.2, kPairsInSlices = 1.06;
+  if (s.splits == 1 || cluster_size(kernel) == 1) return 1;
+  return cluster_size(kernel) > 2 ? kOfFour : s.reduction == Reduction::separate ? kPairsInSlices : 1;
+}
+
+// SMs that pieces leave free take the next launch's CTAs before this one's have met. (These three: one H200, 24 November 2026, candidates
+// of 40 products in pieces and whole.)
+double early_successor_us(const SchedulerParams& s, double busy_share) {
+  constexpr double kGain = 0.4, kShareForAll = 0.27;
+  return s.reduction == Reduction::separate ? kGain * std::clamp((1 - busy_share) / kShareForAll, 0.0, 1.0) : 0;
+}
+
+// FP8 (one H200, 24 November 2026, all candidates of the suite fp8). Where a long stream of weights has a CTA each, SMs without one are
+// missed. Of three consumer warpgroups two multiply while one stores.
+constexpr double kFp8IdleShare = 0.4, kFp8FreeStreamUs = 10, kFp8StoresOfThree = 0.65;
+double missing_sms_us(const KernelConfig& kernel, const PredictedTime& t) {
+  if (!promotes(kernel) || t.waves > 1) return 0;
+  return kFp8IdleShare * (1 - std::min(1.0, t.busy_share)) * std::max(0.0, t.hbm_us - kFp8FreeStreamUs);
+}
+
 }  // namespace
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers,
@@ -217,7 +254,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   constexpr double kRangesOfCodes = 1.03;
   const bool codes_for_many = dequantises(kernel) && kernel.tile_m >= 128 && !of_groups;
   if (s.stream_k_tiles > 0) sm_clk *= codes_for_many ? kRangesOfCodes : c.stream_k_factor;
-  const double sm_us = sm_clk / clocks_per_us;
+  const NeighboursShares near = shares_of_neighbours(device, kernel, s);
+  const double sm_us = sm_clk * near.matrix / clocks_per_us;
   // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
   const double power = c.throttle_factor * (1 / device.sustained_fraction - 1) * (1 - std::exp(-sm_us / c.throttle_us));
   t.matrix_us = factor * sm_us * (1 + power * (codes_for_many ? 1 : std::min(1.0, t.busy_share)));
@@ -229,6 +267,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double bytes_b = k_tiles > 0 ? static_cast<double>(matrix_bytes_b(p)) : 0.0;
   const double input_bytes = (m * k * ab + bytes_b) * batch, output_bytes = m * n * batch * d * (1 + reads_c);
   t.hbm_us = factor * (input_bytes + output_bytes) / (device.hbm_gb_per_s * c.hbm_factor * 1e3);
+  t.hbm_us += missing_sms_us(kernel, t);
   if (has_rings(kernel)) t.hbm_us += factor * rings_tail_us(kernel, s, units, t.hbm_us / factor, clocks_per_us);
   // Rows outside the matrix come from nowhere.
   const double fetched = streams(kernel) ? fetches_of_rows(kernel, s, units) * m * k * ab + bytes_b
@@ -236,10 +275,12 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
                                                (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share * ab +
                                                 std::min<double>(kernel.tile_n * kernel.cluster_n, n) *
                                                     (p.n > 0 && p.k > 0 ? bytes_b / (n * static_cast<double>(p.k)) : ab));
-  t.l2_us = factor * share_of_requests(p, kernel, s, rounds) * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
+  t.l2_us = factor * near.requests * share_of_requests(p, kernel, s, rounds) * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
 
   const double crowded = std::max(0.0, t.l2_us / std::max(t.matrix_us, 1e-9) - c.traffic_free_share);
   t.matrix_us *= 1 + c.traffic_throttle_factor * (1 - std::exp(-sm_us / c.traffic_throttle_us)) * std::min(1.0, crowded);
+
+  for (double* part : {&t.matrix_us, &t.hbm_us, &t.l2_us}) *part *= clusters_of_pieces_factor(kernel, s);
 
   t.launch_us = factor * device.launch_us * c.launch_factor;
   t.ramp_us = factor * c.ramp_us;
@@ -250,8 +291,10 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   }
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
-  t.exposed_epilogue_us = factor * store_us * (pingpong ? c.exposed_stores_pingpong : std::ceil(rounds) * c.exposed_stores_cooperative);
-  t.reduction_us = reduction_us(c, kernel, s, clocks_per_us);
+  const double stores = promotes(kernel) && consumer_warpgroups(kernel) > 2 ? kFp8StoresOfThree : 1;
+  t.exposed_epilogue_us =
+      factor * store_us * stores * (pingpong ? c.exposed_stores_pingpong : std::ceil(rounds) * c.exposed_stores_cooperative);
+  t.reduction_us = std::max(0.0, reduction_us(c, kernel, s, clocks_per_us) - early_successor_us(s, t.busy_share));
   t.total_us =
       t.launch_us + overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent) + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
   return t;

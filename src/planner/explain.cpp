@@ -14,6 +14,7 @@
 #include "core/describe_scheduler.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/launched_clusters.hpp"
 #include "planner/as_batch.hpp"
 #include "planner/workers.hpp"
 
@@ -108,6 +109,8 @@ std::string chosen_lines(const Plan& plan) {
   out += fmt::format(", {} k-tiles of {}; {} CTAs of {} threads, {} stages, {} bytes of shared memory\n", plan.scheduler.k_tiles,
                      plan.kernel.tile_k, plan.grid_ctas, threads_per_cta(plan.kernel), shared_memory_layout(plan.kernel).stages,
                      plan.shared_memory_bytes);
+  if (const int ctas = neighbours(plan.device, plan.kernel, plan.scheduler); ctas > 1)
+    out += fmt::format("         launched as clusters of {}: neighbouring tiles' pieces, whose requests for the same lines meet\n", ctas);
   const Roofs r = roofs_of(plan);
   out += fmt::format("         predicted {:.2f} us{}, {}", t.total_us, of_expected_groups(plan.problem),
                      engineering(t.total_us > 0 ? r.flops / t.total_us * 1e6 : 0, "FLOP/s"));

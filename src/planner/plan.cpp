@@ -12,6 +12,7 @@
 #include "core/general_groups.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/launched_clusters.hpp"
 #include "core/profiler_range.hpp"
 #include "core/tile_parts.hpp"
 #include "planner/as_batch.hpp"
@@ -223,6 +224,14 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
 // Shorter pieces spend their time on filling and emptying the ring of stages.
 constexpr int kLeastPieceElems = 256;
 
+// The most pieces with which neighbours() holds, fewer than fill the device; 0: none.
+std::int32_t pieces_of_neighbours(const DeviceSpec& device, const KernelConfig& kernel, SchedulerParams s) {
+  s.kind = SchedulerKind::split_k;
+  for (s.splits = clusters_that_fit(device, kernel) / cluster_tiles(s); s.splits >= 2; --s.splits)
+    if (neighbours(device, kernel, s) > 1) return s.splits;
+  return 0;
+}
+
 // The ways to cut the tiles that may be worth their reduction: where whole tiles leave SMs idle.
 void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, std::vector<SchedulerParams>& all) {
   const SchedulerParams whole = all.front();  // a copy: `all` grows
@@ -239,7 +248,10 @@ void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, std
     if (check_forced(s, device, kernel)) all.push_back(s);
   };
   const std::int32_t full = std::min(slots / tiles, most_pieces);
-  for (const std::int32_t splits : {full, full * 3 / 4, full / 2, full / 4})
+  std::vector<std::int32_t> pieces{full, full * 3 / 4, full / 2, full / 4};
+  const std::int32_t near = std::min(pieces_of_neighbours(device, kernel, whole), most_pieces);
+  if (std::find(pieces.begin(), pieces.end(), near) == pieces.end()) pieces.push_back(near);
+  for (const std::int32_t splits : pieces)
     if (splits >= 2) add(SchedulerKind::split_k, splits);
   const auto add_meeting = [&](Reduction reduction, std::int32_t splits) {
     SchedulerParams s = whole;
@@ -251,7 +263,7 @@ void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, std
     if (helps && check_forced(s, device, kernel)) all.push_back(s);
   };
   add_meeting(Reduction::cluster, 2);
-  for (const std::int32_t splits : {full, full * 3 / 4, full / 2, full / 4})
+  for (const std::int32_t splits : pieces)
     if (splits >= 2) add_meeting(Reduction::separate, splits);
   if (tiles < slots ? slots % tiles != 0 : tiles % slots != 0) add(tiles < slots ? SchedulerKind::stream_k : SchedulerKind::hybrid, 0);
 }

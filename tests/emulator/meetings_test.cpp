@@ -1,5 +1,5 @@
-// Pieces that meet in slices (Reduction::separate) or in a cluster (Reduction::cluster): however few of them run at once, nobody waits
-// for ever, and D has the same bits.
+// Pieces that meet in slices (Reduction::separate), in a cluster (Reduction::cluster) or as neighbours launched in a cluster: however few
+// of them run at once, nobody waits for ever, and D has the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/launched_clusters.hpp"
 #include "gpu/scaled_cases.hpp"
 #include "placed_operands.hpp"
 
@@ -38,6 +39,7 @@ struct Meeting {
   Shape shape;
 };
 constexpr std::array kMeetings = {
+    Meeting{Reduction::separate, 3, {2, 2, 7, 3}},  Meeting{Reduction::workspace, 4, {4, 1, 5, 6}},
     Meeting{Reduction::separate, 2, {2, 1, 5, 3}},  Meeting{Reduction::separate, 3, {1, 2, 3, 7}},
     Meeting{Reduction::separate, 8, {1, 1, 11, 5}}, Meeting{Reduction::separate, 20, {1, 1, 23, 1}},
     Meeting{Reduction::cluster, 2, {1, 2, 3, 3}},   Meeting{Reduction::cluster, 4, {2, 1, 6, 7}},
@@ -104,8 +106,7 @@ class EveryMeeting : public testing::TestWithParam<int> {
 
 TEST_P(EveryMeeting, EndsWithTheSameBitsHoweverManyRunAtOnce) {
   const auto& [gemm_case, plan] = met();
-  const bool in_cluster = plan.scheduler.reduction == Reduction::cluster;
-  const int clusters = plan.grid_ctas / (in_cluster ? plan.scheduler.splits : 1);
+  const int clusters = plan.grid_ctas / launched_cluster_size(plan.device, plan.kernel, plan.scheduler);
   PlacedOperands operands(plan.problem, gemm_case, static_cast<std::uint64_t>(GetParam()));
   std::vector<unsigned char> first;
   // All at once, so that in the first run the pieces that come last find one another; then so few that most have to go before.
@@ -129,19 +130,23 @@ TEST_P(EveryMeeting, EndsWithTheSameBitsHoweverManyRunAtOnce) {
 
 std::string title(const testing::TestParamInfo<int>& info) {
   const Plan& plan = meetings()[static_cast<std::size_t>(info.param)].plan;
-  return name(plan.kernel) + '_' + to_string(plan.scheduler.reduction) + '_' + std::to_string(plan.scheduler.splits);
+  return name(plan.kernel) + '_' + to_string(plan.scheduler.reduction) + '_' + std::to_string(plan.scheduler.splits) + "_of_" +
+         std::to_string(plan.scheduler.tiles_m * plan.scheduler.tiles_n);
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, EveryMeeting, testing::Range(0, static_cast<int>(meetings().size())), title);
 
 TEST(Meetings, AreHeldByEveryKernelNamedHere) {
-  std::set<std::string> separate, cluster;
-  std::set<std::tuple<Reduction, int>> ways;
+  std::set<std::string> separate, cluster, neighbouring;
+  std::set<std::tuple<Reduction, int, int>> ways;
   for (const auto& [gemm_case, plan] : meetings()) {
-    (plan.scheduler.reduction == Reduction::separate ? separate : cluster).insert(name(plan.kernel));
-    ways.insert({plan.scheduler.reduction, plan.scheduler.splits});
-    EXPECT_EQ(plan.workspace_bytes > 0, plan.scheduler.reduction == Reduction::separate);
+    const SchedulerParams& s = plan.scheduler;
+    if (s.reduction != Reduction::workspace) (s.reduction == Reduction::separate ? separate : cluster).insert(name(plan.kernel));
+    if (neighbours(plan.device, plan.kernel, s) > 1) neighbouring.insert(name(plan.kernel));
+    ways.insert({s.reduction, s.splits, s.tiles_m});
+    EXPECT_EQ(plan.workspace_bytes > 0, s.reduction != Reduction::cluster);
   }
+  EXPECT_EQ(neighbouring.size(), 5u) << "all but the kernel in FP8, that with two CTAs on an SM, and those of the smallest tiles";
   for (const char* kernel_name : kKernels) {
     EXPECT_TRUE(cluster.contains(kernel_name)) << kernel_name;
     // Tiles of more than 64 accumulators a thread are not cut in many.

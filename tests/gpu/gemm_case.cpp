@@ -124,6 +124,8 @@ void add_meetings(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
     for (const int splits : {2, 3, 8}) add(Reduction::separate, splits, tm + 1, 2 * tn + 8, 2056);
     add(Reduction::separate, 20, tm / 2 + 1, 3 * tn - 3, 20 * kernel.tile_k - 8);
     add(Reduction::separate, 100, 1, 2 * tn, 100 * kernel.tile_k);  // more CTAs than SMs
+    for (const Reduction reduction : {Reduction::separate, Reduction::workspace})
+      add(reduction, 5, 2 * tm - 3, 4 * tn - 8, 2056);  // neighbours
   }
   if (meets_in_cluster(kernel))
     for (const int splits : {2, 4, 8}) {

@@ -35,6 +35,8 @@ std::vector<Way> all_ways(bool small) {
                              Share{split_k, ticket, 5, 11, 3},
                              Share{split_k, fixed, 5, 11, 4, Reduction::separate},
                              Share{split_k, fixed, 1, 3, 8, Reduction::separate},
+                             Share{split_k, fixed, 4, 4, 7},
+                             Share{split_k, fixed, 4, 4, 7, Reduction::separate},
                              Share{split_k, fixed, 5, 11, 2, Reduction::cluster},
                              Share{split_k, fixed, 3, 4, 4, Reduction::cluster},
                              Share{stream_k, fixed, 7, 11},

@@ -20,7 +20,7 @@ DETOURS = ("src/arch/emulated/", "src/arch/sm90/clocks", "src/arch/sm90/bulk_cop
            "include/sluice/group_arguments", "src/core/general_groups", "src/kernel/general/", "src/arch/sm90/tensor_maps", "src/launch/bind_general", "src/launch/cuda/general",
            "src/kernel/trace/", "src/launch/cuda/traced", "include/sluice/trace", "include/sluice/backend", "src/core/trace_layout", "src/core/profiler_range",
            "src/launch/bind_packed", "src/launch/bind_w4", "include/sluice/w4_format",
-           "src/core/kernel_list", "src/core/kernel_instances", "src/core/kernel_line", "src/core/tile_parts", "src/arch/sm90/wgmma_registers")
+           "src/core/kernel_list", "src/core/kernel_instances", "src/core/kernel_line", "src/core/tile_parts", "src/core/launched_clusters", "src/arch/sm90/wgmma_registers")
 BETWEEN = ("src/kernel/kernel_instance",)
 BUILT_INS = re.compile(r"(?<![.>\w])(asm|__asm__|threadIdx|blockIdx|blockDim|gridDim|warpSize|__shared__|__syncthreads|__syncwarp|__shfl\w*|__ballot\w*|"
                        r"__nanosleep|__threadfence\w*|__ldg|__cvta\w*|clock64|cuda::ptx|atomic(?:Add|CAS|Exch|Max|Min|Or|And))\b")

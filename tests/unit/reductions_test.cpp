@@ -9,6 +9,7 @@
 
 #include "core/check_plan.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/launched_clusters.hpp"
 #include "core/tile_parts.hpp"
 #include "scheduler/single_items.hpp"
 #include "scheduler/workspace.hpp"
@@ -45,9 +46,40 @@ TEST(Reductions, AClusterTakesNoWorkspace) {
     const Plan made = planned(kTwoTiles, meeting(Reduction::cluster, splits));
     EXPECT_EQ(made.grid_ctas, 2 * splits);
     EXPECT_EQ(made.workspace_bytes, 0u);
-    EXPECT_EQ(launched_cluster_size(made.kernel, made.scheduler), splits);
+    EXPECT_EQ(launched_cluster_size(made.device, made.kernel, made.scheduler), splits);
     EXPECT_GT(made.predicted.reduction_us, 0);
   }
+}
+
+// 256 x 256 in tiles of 64 x 64: 16 pieces over the same k-tiles, of which 8 are launched together.
+TEST(Neighbours, ArePiecesOverTheSameKTiles) {
+  constexpr const char* kTile64 = "bf16_rc_coop_64x64x64_c1x1_swap";
+  const GemmProblem square{.m = 256, .n = 256, .k = 32768};
+  const auto launched = [](const Plan& made) { return launched_cluster_size(made.device, made.kernel, made.scheduler); };
+  for (const Reduction reduction : {Reduction::workspace, Reduction::separate}) {
+    EXPECT_EQ(launched(planned(square, meeting(reduction, 7, kTile64))), 8);
+    EXPECT_EQ(launched(planned(square, meeting(reduction, 8, kTile64))), 1) << "128 CTAs do not fit in 15 clusters of 8";
+    EXPECT_EQ(launched(planned(square, meeting(reduction, 30))), 4) << "four tiles of 128 x 128";
+    EXPECT_EQ(launched(planned(kTwoTiles, meeting(reduction, 7))), 1) << "two tiles have no neighbours";
+    EXPECT_EQ(launched(planned(square, meeting(reduction, 7, "bf16_rc_coop_64x64x128_c2x2_swap"))), 4) << "the kernel's own";
+    EXPECT_EQ(launched(planned({.m = 256, .n = 1024, .k = 4096}, meeting(reduction, 2, kTile64))), 1) << "64 tiles fill a GPC many times";
+    EXPECT_EQ(launched(planned({.m = 256, .n = 256, .k = 4096, .batch = 2}, meeting(reduction, 3, kTile64))), 1)
+        << "matrices share nothing";
+  }
+  PlanOptions by_ticket = meeting(Reduction::workspace, 7, kTile64);
+  by_ticket.claim = WorkClaim::ticket;
+  EXPECT_EQ(launched(planned(square, by_ticket)), 1) << "who takes which piece is not known before";
+  const GemmProblem whole{.m = 256, .n = 256, .k = 64};
+  EXPECT_EQ(launched(planned(whole, {.scheduler = SchedulerKind::one_tile_per_cta, .kernel_name = kTile64})), 1);
+}
+
+TEST(Neighbours, AreConsideredAndExplained) {
+  const Plan made = planned({.m = 256, .n = 256, .k = 32768}, {.keep_candidates = true});
+  bool considered = false;
+  for (const Candidate& c : made.candidates) considered |= c.scheduler.splits > 1 && neighbours(made.device, c.kernel, c.scheduler) == 8;
+  EXPECT_TRUE(considered);
+  const Plan forced = planned({.m = 256, .n = 256, .k = 32768}, meeting(Reduction::workspace, 7, "bf16_rc_coop_64x64x64_c1x1_swap"));
+  EXPECT_NE(explain(forced).find("launched as clusters of 8"), std::string::npos) << explain(forced);
 }
 
 TEST(Reductions, LeftFreeAClusterIsAsLargeAsHelps) {

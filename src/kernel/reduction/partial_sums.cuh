@@ -18,7 +18,8 @@ class PartialSums {
   // barrier_id: a named barrier of the warpgroup's own.
   SLUICE_DEVICE PartialSums(const GemmParams& params, int warpgroup, int barrier_id)
       : params_(params),
-        part_(arch::cta_in_cluster() * sharing_warpgroups(config) + warpgroup % sharing_warpgroups(config)),
+        part_((takes_neighbours(config) ? 0 : arch::cta_in_cluster()) * sharing_warpgroups(config) +
+              warpgroup % sharing_warpgroups(config)),
         barrier_id_(barrier_id) {}
 
   SLUICE_DEVICE void leave(const Accumulators<config>& sums, const WorkTile& tile) const {

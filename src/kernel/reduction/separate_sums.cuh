@@ -24,7 +24,7 @@ class SeparateSums {
         verdict_(arch::shared_address(shared + Pipeline<config>::kLayout.verdict_offset) + static_cast<std::uint32_t>(warpgroup) * 16),
         tile_(tile),
         slices_(slices_of_tile(config, tile.peers)),
-        part_(arch::cta_in_cluster() * consumer_warpgroups(config) + warpgroup),
+        part_((takes_neighbours(config) ? 0 : arch::cta_in_cluster()) * consumer_warpgroups(config) + warpgroup),
         barrier_id_(barrier_id) {}
 
   // Leaves this piece's sums. Returns the slices that are now this warpgroup's to finish, a bit for each, and kLast if clear() is, too.

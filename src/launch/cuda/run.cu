@@ -7,8 +7,8 @@
 #include "core/check_arguments.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/launched_clusters.hpp"
 #include "core/profiler_range.hpp"
-#include "core/tile_parts.hpp"
 #include "launch/bind.hpp"
 #include "launch/cuda/check_device.hpp"
 #include "launch/cuda/cuda_status.hpp"
@@ -27,7 +27,7 @@ Status launch(const Plan& plan, const void* kernel, void* params, Stream stream)
     return s;
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim = {static_cast<unsigned>(launched_cluster_size(plan.kernel, plan.scheduler)), 1, 1};
+  attributes[0].val.clusterDim = {static_cast<unsigned>(launched_cluster_size(plan.device, plan.kernel, plan.scheduler)), 1, 1};
   // The kernel waits for its predecessor itself, before it touches global memory: what overlaps is launch and set-up alone.
   attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[1].val.programmaticStreamSerializationAllowed = 1;

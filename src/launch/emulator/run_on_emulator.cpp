@@ -14,7 +14,7 @@
 #include "core/check_plan.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
-#include "core/tile_parts.hpp"
+#include "core/launched_clusters.hpp"
 #include "kernel/kernel_entry.hpp"
 #include "launch/bind.hpp"
 #include "launch/emulator/general_on_emulator.hpp"
@@ -101,7 +101,7 @@ Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const Gem
   if (!params) return params.error();
   const TracedGemmParams all{*params, trace};
 
-  const int cluster = launched_cluster_size(plan.kernel, plan.scheduler);
+  const int cluster = launched_cluster_size(plan.device, plan.kernel, plan.scheduler);
   emulated::Launch launch{
       .clusters = plan.grid_ctas / cluster,
       .ctas_per_cluster = cluster,
