@@ -224,12 +224,11 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
 // Shorter pieces spend their time on filling and emptying the ring of stages.
 constexpr int kLeastPieceElems = 256;
 
-// The most pieces with which neighbours() holds, fewer than fill the device; 0: none.
+// The most pieces with which neighbours() holds; 0: none.
 std::int32_t pieces_of_neighbours(const DeviceSpec& device, const KernelConfig& kernel, SchedulerParams s) {
-  s.kind = SchedulerKind::split_k;
-  for (s.splits = clusters_that_fit(device, kernel) / cluster_tiles(s); s.splits >= 2; --s.splits)
-    if (neighbours(device, kernel, s) > 1) return s.splits;
-  return 0;
+  s.splits = 2;  // where more hold, two do
+  const int ctas = neighbours(device, kernel, s);
+  return ctas == 1 ? 0 : cluster_places(device, ctas) * ctas / cluster_tiles(s);
 }
 
 // The ways to cut the tiles that may be worth their reduction: where whole tiles leave SMs idle.
