@@ -227,8 +227,8 @@ constexpr int kLeastPieceElems = 256;
 // The most pieces with which neighbours() holds; 0: none.
 std::int32_t pieces_of_neighbours(const DeviceSpec& device, const KernelConfig& kernel, SchedulerParams s) {
   s.splits = 2;  // where more hold, two do
-  const int ctas = neighbours(device, kernel, s);
-  return ctas == 1 ? 0 : cluster_places(device, ctas) * ctas / cluster_tiles(s);
+  const int ctas = neighbours(device, kernel, s), tiles = cluster_tiles(s);
+  return ctas == 1 || tiles == 0 ? 0 : cluster_places(device, ctas) * ctas / tiles;
 }
 
 // The ways to cut the tiles that may be worth their reduction: where whole tiles leave SMs idle.
