@@ -25,7 +25,7 @@ struct OperandParams {
   std::int32_t batch_step;          // 1, or 0 when one matrix serves the whole batch
   std::int32_t stage_bytes;         // that arrive through the copy engine: less than the tile's where a tile is wider than the matrix
   bool whole_tiles;  // the map's third direction is K, in slabs of one swizzled row, and not the batch: one box is the tile of a stage
-  bool by_blocks;    // a box is 64 rows, and boxes behind the end of a group are left out
+  bool by_blocks;    // a box is 64 rows, and boxes behind the last row are left out
   bool clips_k;      // the map's second and third direction both are K, so that boxes end with their group (launch/bind_groups.hpp)
   bool constant;     // may be read before the kernel before this one has finished
 };

@@ -95,7 +95,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .sharers = kernel.cluster_n,
                       .other_tiles = plan.scheduler.tiles_n,
                       .through_engine = kernel.load == LoadPath::tma && !streams(kernel),
-                      .by_blocks = is_grouped(p) && fetches_blocks_of_rows(kernel)};
+                      .by_blocks = fetches_by_blocks(p, kernel)};
   const OperandView b{.name = "B",
                       .data = arguments.b,
                       .k_major = k_major_b(kernel),

@@ -52,19 +52,30 @@ struct TileCycles {
   double compute = 0;
   double ingest = 0;  // the bytes, or the copy engine's boxes
 };
-double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel) {
+// Rows of a CTA's boxes, of those of the last tile, that lie outside of the matrix.
+std::int64_t rows_outside(const LoadBoxes& boxes, std::int64_t vectors, int tile, int sharers, bool by_blocks) {
+  const std::int64_t rest = vectors % tile, rows = vectors < tile || rest == 0 ? std::min<std::int64_t>(vectors, tile) : rest;
+  const std::int64_t fetched = by_blocks ? (rows + kWgmmaRows - 1) / kWgmmaRows * kWgmmaRows : std::int64_t{boxes.vectors} * sharers;
+  return std::clamp<std::int64_t>(fetched - rows, 0, boxes.vectors);
+}
+// Where a CTA has one tile, it may be a last one, for which the others wait; of several, few are.
+double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, double rounds) {
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   double clk = c.issue_clk_per_stage;
-  const auto add = [&](bool k_major, std::int64_t vectors, int tile, int sharers) {
-    const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch, false);
-    const double outside = static_cast<double>(boxes.vectors) - std::min<double>(boxes.vectors, static_cast<double>(vectors));
-    clk += (boxes.whole_tiles ? 1 : boxes.slabs) * c.issue_clk_per_box + outside * boxes.slabs * c.issue_clk_per_row_outside;
+  const auto add = [&](bool k_major, std::int64_t vectors, int tile, int sharers, bool by_blocks) {
+    const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch, by_blocks);
+    const auto tiles = static_cast<double>((vectors + tile - 1) / tile);
+    const double last = rounds > 1 ? 1 / std::max(1.0, tiles) : 1;
+    const auto outside = k_major ? static_cast<double>(rows_outside(boxes, vectors, tile, sharers, by_blocks)) * last
+                                 : std::max(0.0, boxes.vectors - static_cast<double>(vectors));
+    const int in_tile = by_blocks ? tile / sharers / boxes.vectors : 1;
+    clk += (boxes.whole_tiles ? 1 : boxes.slabs * in_tile) * c.issue_clk_per_box + outside * boxes.slabs * c.issue_clk_per_row_outside;
   };
-  add(k_major_a(kernel), p.m, kernel.tile_m, kernel.cluster_n);
+  add(k_major_a(kernel), p.m, kernel.tile_m, kernel.cluster_n, !has_groups(p) && fetches_by_blocks(p, kernel));
   if (dequantises(kernel))
     clk += static_cast<double>(kernel.tile_n) / kW4BlockColumns * c.issue_clk_per_box;
   else
-    add(k_major_b(kernel), p.n, kernel.tile_n, kernel.cluster_m);
+    add(k_major_b(kernel), p.n, kernel.tile_n, kernel.cluster_m, false);
   return clk;
 }
 // Of the rows of a matrix's tiles, the share in blocks of 64 that have rows. CTAs of a cluster take as long as the first.
@@ -74,17 +85,41 @@ double share_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
   const double rows = static_cast<double>(whole * kernel.tile_m + blocks * kWgmmaRows);
   return rows / static_cast<double>((whole + (rest > 0 ? 1 : 0)) * kernel.tile_m);
 }
+
+// The share of them that a warpgroup multiplies one after the other. What it promotes takes no less time because another one rests; alone
+// it has nobody whose multiplications hide that (one H200, 24 November 2026: 256 groups of 128 x 512 x 7168 in 256 x 128 take 336 us, in
+// 128 x 128 310).
+double share_of_busiest(const GemmProblem& p, const KernelConfig& kernel) {
+  constexpr double kAlone = 1.5;
+  if (!promotes(kernel)) return share_with_rows(p, kernel);
+  const std::int64_t cluster_rows = std::int64_t{kernel.tile_m} * kernel.cluster_m, whole = p.m / cluster_rows;
+  const std::int64_t rest = std::min<std::int64_t>(p.m % cluster_rows, kernel.tile_m), own = blocks_per_warpgroup(kernel) * kWgmmaRows;
+  const std::int64_t blocks = (rest + kWgmmaRows - 1) / kWgmmaRows;
+  const double alone = rest <= own && sharing_warpgroups(kernel) > 1 ? kAlone : 1;
+  const double of_last = alone * std::min(1.0, static_cast<double>(blocks * kWgmmaRows) / static_cast<double>(own));
+  return (static_cast<double>(whole) + of_last) / static_cast<double>(whole + (rest > 0 ? 1 : 0));
+}
+
+// Small factors are those of few tiles an SM, or of products that the tensor cores bind; groups have many tiles, and wait for memory (the
+// same day, 10 sets of groups with 31 to 136 rows in FP8, 4 with 20 rows in bf16).
+double factor_for_groups(const KernelConfig& kernel, double factor) {
+  const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
+  const double least = promotes(kernel) ? (pingpong ? 1.15 : 1) : pingpong ? 0.95 : 0;
+  return std::max(factor, least);
+}
+
+// Of the rows of a tile there is a share to fetch, and one to multiply.
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles,
-                       double rows_share) {
+                       double rounds, double rows_share, double multiplied_share) {
   const double steps = k_tiles * kernel.tile_k * size_bytes(kernel.type_a) / kDepthBytes;
   TileCycles cycles;
-  cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, kernel) * c.matrix_cycles_factor * rows_share;
+  cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, kernel) * c.matrix_cycles_factor * multiplied_share;
   cycles.compute = cycles.multiply + k_tiles * stage_overhead_clk(c, kernel);
   const double absent_bytes = (1 - rows_share) * kernel.tile_m * kernel.tile_k * size_bytes(kernel.type_a);
   const double bytes_q = operand_bytes_q(kernel),
                bytes_p = dequantises(kernel) ? packed_stage_bytes(kernel, p.w4) : operand_bytes_p(kernel);
   const double bytes_clk = (bytes_p + bytes_q - absent_bytes) / c.ingest_bytes_per_clk_per_sm;
-  cycles.ingest = k_tiles * overlap({bytes_clk, stage_issue_clk(c, p, kernel)}, c.overlap_exponent);
+  cycles.ingest = k_tiles * overlap({bytes_clk, stage_issue_clk(c, p, kernel, rounds)}, c.overlap_exponent);
   return cycles;
 }
 
@@ -228,7 +263,8 @@ double missing_sms_us(const KernelConfig& kernel, const PredictedTime& t) {
 }  // namespace
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers,
-                      const Calibration& c, double factor, bool of_groups) {
+                      const Calibration& c, double kernel_factor, bool of_groups) {
+  const double factor = of_groups ? factor_for_groups(kernel, kernel_factor) : kernel_factor;
   const double clocks_per_us = device.clock_ghz * 1e3;
   const double cluster = cluster_size(kernel), tiles = cluster_tiles(s), k_tiles = s.k_tiles;
   const double places = cluster_places(device, kernel);
@@ -243,7 +279,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
                    (static_cast<double>(s.tiles_m) * kernel.tile_m * s.tiles_n * kernel.tile_n * s.groups);
 
   const double rows_share = of_groups && fetches_blocks_of_rows(kernel) ? share_with_rows(p, kernel) : 1;
-  const TileCycles tile = tile_cycles(c, p, device, kernel, k_tiles, rows_share);
+  const double multiplied_share = of_groups && fetches_blocks_of_rows(kernel) ? share_of_busiest(p, kernel) : 1;
+  const TileCycles tile = tile_cycles(c, p, device, kernel, k_tiles, rounds, rows_share, multiplied_share);
   double sm_clk = rounds * overlap({tile.compute, tile.ingest}, c.overlap_exponent);
   if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
     sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);

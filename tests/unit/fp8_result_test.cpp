@@ -97,7 +97,7 @@ TEST(Fp8Result, KernelsThatHoldNo128ColumnsArePassedOver) {
   }
   EXPECT_GT(passed_over, 3);
   EXPECT_NE(explain(made).find("no warpgroup of theirs holds all 128"), std::string::npos);
-  EXPECT_EQ(plan(fp8(4, 4096, 4096, per_tensor), *find_device("h200"))->kernel.order, OperandOrder::columns_of_b) << "any kernel";
+  EXPECT_NE(plan(fp8(4, 4096, 4096, per_tensor), *find_device("h200"))->kernel.tile_n, 128) << "any kernel";
 
   expect_refused(plan(p, *find_device("h200"), {.kernel_name = "e4m3_rc_coop_8x64x256_c1x1_swap"}), ErrorCode::unsupported,
                  {"kernel e4m3_rc_coop_8x64x256_c1x1_swap", "128 columns", "scaling_d = 1x128"});
