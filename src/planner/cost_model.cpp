@@ -64,8 +64,8 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
   double clk = c.issue_clk_per_stage;
   const auto add = [&](bool k_major, std::int64_t vectors, int tile, int sharers, bool by_blocks) {
     const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch, by_blocks);
-    const auto tiles = static_cast<double>((vectors + tile - 1) / tile);
-    const double last = rounds > 1 ? 1 / std::max(1.0, tiles) : 1;
+    const std::int64_t tiles = std::max<std::int64_t>(1, (vectors + tile - 1) / tile);
+    const double last = rounds > 1 ? 1 / static_cast<double>(tiles) : 1;
     const auto outside = k_major ? static_cast<double>(rows_outside(boxes, vectors, tile, sharers, by_blocks)) * last
                                  : std::max(0.0, boxes.vectors - static_cast<double>(vectors));
     const int in_tile = by_blocks ? tile / sharers / boxes.vectors : 1;
