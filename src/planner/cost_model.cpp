@@ -54,7 +54,7 @@ struct TileCycles {
 };
 // Rows of a CTA's boxes, of those of the last tile, that lie outside of the matrix.
 std::int64_t rows_outside(const LoadBoxes& boxes, std::int64_t vectors, int tile, int sharers, bool by_blocks) {
-  const std::int64_t rest = vectors % tile, rows = vectors < tile || rest == 0 ? std::min<std::int64_t>(vectors, tile) : rest;
+  const std::int64_t rest = vectors % tile, rows = rest == 0 ? std::min<std::int64_t>(vectors, tile) : rest;
   const std::int64_t fetched = by_blocks ? (rows + kWgmmaRows - 1) / kWgmmaRows * kWgmmaRows : std::int64_t{boxes.vectors} * sharers;
   return std::clamp<std::int64_t>(fetched - rows, 0, boxes.vectors);
 }
@@ -71,33 +71,31 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
     const int in_tile = by_blocks ? tile / sharers / boxes.vectors : 1;
     clk += (boxes.whole_tiles ? 1 : boxes.slabs * in_tile) * c.issue_clk_per_box + outside * boxes.slabs * c.issue_clk_per_row_outside;
   };
-  add(k_major_a(kernel), p.m, kernel.tile_m, kernel.cluster_n, !has_groups(p) && fetches_by_blocks(p, kernel));
+  add(k_major_a(kernel), p.m, kernel.tile_m, kernel.cluster_n, fetches_by_blocks(p, kernel));
   if (dequantises(kernel))
     clk += static_cast<double>(kernel.tile_n) / kW4BlockColumns * c.issue_clk_per_box;
   else
     add(k_major_b(kernel), p.n, kernel.tile_n, kernel.cluster_m, false);
   return clk;
 }
-// Of the rows of a matrix's tiles, the share in blocks of 64 that have rows. CTAs of a cluster take as long as the first.
-double share_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
+// Of the rows of a matrix's tiles, the share to fetch, in blocks of 64 that have rows, and the share that a warpgroup multiplies one after
+// the other. CTAs of a cluster take as long as the first. In FP8, what a warpgroup promotes takes no less time because another one rests;
+// alone it has nobody whose multiplications hide that (one H200, 24 November 2026: 256 groups of 128 x 512 x 7168 in 256 x 128 take 336 us,
+// in 128 x 128 310).
+struct RowShares {
+  double fetched = 1, multiplied = 1;
+};
+RowShares shares_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
+  constexpr double kAlone = 1.5;
   const std::int64_t cluster_rows = std::int64_t{kernel.tile_m} * kernel.cluster_m, whole = p.m / cluster_rows;
   const std::int64_t rest = std::min<std::int64_t>(p.m % cluster_rows, kernel.tile_m), blocks = (rest + kWgmmaRows - 1) / kWgmmaRows;
-  const double rows = static_cast<double>(whole * kernel.tile_m + blocks * kWgmmaRows);
-  return rows / static_cast<double>((whole + (rest > 0 ? 1 : 0)) * kernel.tile_m);
-}
-
-// The share of them that a warpgroup multiplies one after the other. What it promotes takes no less time because another one rests; alone
-// it has nobody whose multiplications hide that (one H200, 24 November 2026: 256 groups of 128 x 512 x 7168 in 256 x 128 take 336 us, in
-// 128 x 128 310).
-double share_of_busiest(const GemmProblem& p, const KernelConfig& kernel) {
-  constexpr double kAlone = 1.5;
-  if (!promotes(kernel)) return share_with_rows(p, kernel);
-  const std::int64_t cluster_rows = std::int64_t{kernel.tile_m} * kernel.cluster_m, whole = p.m / cluster_rows;
-  const std::int64_t rest = std::min<std::int64_t>(p.m % cluster_rows, kernel.tile_m), own = blocks_per_warpgroup(kernel) * kWgmmaRows;
-  const std::int64_t blocks = (rest + kWgmmaRows - 1) / kWgmmaRows;
+  const auto tiles = static_cast<double>(whole + (rest > 0 ? 1 : 0)), rows = static_cast<double>(blocks * kWgmmaRows);
+  const auto share = [&](double of_last) { return (static_cast<double>(whole) + of_last) / tiles; };
+  const double fetched = share(rows / kernel.tile_m);
+  if (!promotes(kernel)) return {fetched, fetched};
+  const int own = blocks_per_warpgroup(kernel) * kWgmmaRows;
   const double alone = rest <= own && sharing_warpgroups(kernel) > 1 ? kAlone : 1;
-  const double of_last = alone * std::min(1.0, static_cast<double>(blocks * kWgmmaRows) / static_cast<double>(own));
-  return (static_cast<double>(whole) + of_last) / static_cast<double>(whole + (rest > 0 ? 1 : 0));
+  return {fetched, share(alone * std::min(1.0, rows / own))};
 }
 
 // Small factors are those of few tiles an SM, or of products that the tensor cores bind; groups have many tiles, and wait for memory (the
@@ -108,14 +106,13 @@ double factor_for_groups(const KernelConfig& kernel, double factor) {
   return std::max(factor, least);
 }
 
-// Of the rows of a tile there is a share to fetch, and one to multiply.
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles,
-                       double rounds, double rows_share, double multiplied_share) {
+                       double rounds, const RowShares& rows) {
   const double steps = k_tiles * kernel.tile_k * size_bytes(kernel.type_a) / kDepthBytes;
   TileCycles cycles;
-  cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, kernel) * c.matrix_cycles_factor * multiplied_share;
+  cycles.multiply = steps * tile_p(kernel) / kWgmmaRows * wgmma_cycles(device, kernel) * c.matrix_cycles_factor * rows.multiplied;
   cycles.compute = cycles.multiply + k_tiles * stage_overhead_clk(c, kernel);
-  const double absent_bytes = (1 - rows_share) * kernel.tile_m * kernel.tile_k * size_bytes(kernel.type_a);
+  const double absent_bytes = (1 - rows.fetched) * kernel.tile_m * kernel.tile_k * size_bytes(kernel.type_a);
   const double bytes_q = operand_bytes_q(kernel),
                bytes_p = dequantises(kernel) ? packed_stage_bytes(kernel, p.w4) : operand_bytes_p(kernel);
   const double bytes_clk = (bytes_p + bytes_q - absent_bytes) / c.ingest_bytes_per_clk_per_sm;
@@ -278,9 +275,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   t.useful_share = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.batch) /
                    (static_cast<double>(s.tiles_m) * kernel.tile_m * s.tiles_n * kernel.tile_n * s.groups);
 
-  const double rows_share = of_groups && fetches_blocks_of_rows(kernel) ? share_with_rows(p, kernel) : 1;
-  const double multiplied_share = of_groups && fetches_blocks_of_rows(kernel) ? share_of_busiest(p, kernel) : 1;
-  const TileCycles tile = tile_cycles(c, p, device, kernel, k_tiles, rounds, rows_share, multiplied_share);
+  const RowShares rows = of_groups && fetches_blocks_of_rows(kernel) ? shares_with_rows(p, kernel) : RowShares{};
+  const TileCycles tile = tile_cycles(c, p, device, kernel, k_tiles, rounds, rows);
   double sm_clk = rounds * overlap({tile.compute, tile.ingest}, c.overlap_exponent);
   if (kernel.ctas_per_sm > 1)  // CTAs of an SM share its rates, but hide each other's waits
     sm_clk = std::max(rounds_of(s, places) * std::max(tile.multiply, tile.ingest), rounds * tile.compute);
@@ -309,7 +305,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   // Rows outside the matrix come from nowhere.
   const double fetched = streams(kernel) ? fetches_of_rows(kernel, s, units) * m * k * ab + bytes_b
                                          : tiles * k_tiles * kernel.tile_k *
-                                               (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows_share * ab +
+                                               (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows.fetched * ab +
                                                 std::min<double>(kernel.tile_n * kernel.cluster_n, n) *
                                                     (p.n > 0 && p.k > 0 ? bytes_b / (n * static_cast<double>(p.k)) : ab));
   t.l2_us = factor * near.requests * share_of_requests(p, kernel, s, rounds) * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);

@@ -239,7 +239,7 @@ TEST(FitCalibration, FindsTheConstantsBehindTheTimes) {
   EXPECT_LT(mean_ratio(judge_choices(unseen, h200(), fitted)), 1.01);
   EXPECT_GT(mean_ratio(judge_choices(unseen, h200(), built_in_calibration())), 1.015);
   EXPECT_EQ(mean_ratio(judge_choices(seen, h200(), truth)), 1);
-  for (const JudgedChoice& choice : after) EXPECT_NEAR(choice.predicted_us / seen[choice.chosen].measured_us, 1, 0.1);
+  for (const JudgedChoice& choice : after) EXPECT_NEAR(choice.predicted_us / seen[choice.chosen].measured_us, 1, 0.08);
 
   EXPECT_EQ(fitted.provenance.shapes, 14);
   EXPECT_EQ(fitted.provenance.timings, static_cast<int>(seen.size()));
