@@ -66,6 +66,8 @@ struct Planned {
     plan = *made;
     if (plan.workspace_bytes == 0) return;
     workspace = bench::DeviceBuffer(plan.workspace_bytes);
+    check(cudaMemset(workspace.data(), 0xff, plan.workspace_bytes), "poisoning the workspace");  // what nobody writes is neither null nor 0
+    check(cudaDeviceSynchronize(), "poisoning the workspace");
     if (const Status s = prepare_workspace(workspace.data(), plan.workspace_bytes, stream); !s)
       throw bench::DeviceFailure(s.error().message);
   }

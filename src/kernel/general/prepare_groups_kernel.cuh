@@ -75,6 +75,7 @@ SLUICE_DEVICE void write_epilogue(const GeneralGemmParams& params, const GroupAr
   arch::store_global(&to.aligned_c, starts_at_multiples(group.c, group.ldc * bytes, four));
   arch::store_global(&to.aligned_d, starts_at_multiples(group.d, group.ldd * bytes, four));
   arch::store_global(&to.aligned_bias, starts_at_multiples(group.bias, 0, four));
+  arch::store_global(&to.scale_d, ResultScaleParams{});
 }
 
 SLUICE_DEVICE ScaleParams scales_of_group(const float* data, const ScaleForm& form, int vectors, int k, std::int64_t leading) {

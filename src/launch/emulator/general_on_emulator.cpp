@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -23,11 +23,11 @@ namespace {
 
 namespace emulated = arch::emulated;
 
-// As the caller's must be: aligned, its flags cleared. What lies behind them is NaN.
+// As the caller's must be: aligned, its flags cleared. What lies behind them is anything: here neither null nor false nor a number.
 class Workspace {
  public:
   explicit Workspace(std::size_t bytes) : blocks_((bytes + sizeof(Block) - 1) / sizeof(Block)) {
-    std::fill(data() + kFlagBytes / sizeof(float), data() + elems(), std::numeric_limits<float>::quiet_NaN());
+    std::memset(data() + kFlagBytes / sizeof(float), 0xff, elems() * sizeof(float) - kFlagBytes);
   }
   float* data() { return blocks_.front().elems; }
   std::size_t elems() const { return blocks_.size() * (sizeof(Block) / sizeof(float)); }
