@@ -37,7 +37,7 @@ QuantizeProblem as_one_row(QuantizeProblem p) {
 
 }  // namespace
 
-BoundQuantize bind(const QuantizeProblem& problem, const QuantizeArguments& arguments) {
+BoundQuantize bind(const QuantizeProblem& problem, const QuantizeArguments& arguments, int sm_count) {
   const QuantizeProblem p = is_one_row(problem) ? as_one_row(problem) : problem;
   const QuantizeConfig config = quantize_config(p);
   const std::int64_t strips_in_row = up(p.k, kStripElems);
@@ -56,6 +56,8 @@ BoundQuantize bind(const QuantizeProblem& problem, const QuantizeArguments& argu
                      .m = static_cast<std::int32_t>(p.m),
                      .k = static_cast<std::int32_t>(p.k),
                      .strips_in_row = static_cast<std::int32_t>(strips_in_row),
+                     .waiting_from = sm_count,
+                     .waiting_to = static_cast<std::int32_t>(end_of_waiting(config, ctas, sm_count)),
                      .by_vectors = moves_by_vectors(p, arguments),
                      .power_of_two_scales = p.power_of_two_scales},
           .grid_ctas = static_cast<int>(ctas)};

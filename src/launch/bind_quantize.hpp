@@ -12,7 +12,7 @@ struct BoundQuantize {
   int grid_ctas;
 };
 
-// Of a validated problem that is not empty, with pointers that have been checked.
-BoundQuantize bind(const QuantizeProblem& problem, const QuantizeArguments& arguments);
+// Of a validated problem that is not empty, with pointers that have been checked. sm_count: 0 where CTAs do not share SMs.
+BoundQuantize bind(const QuantizeProblem& problem, const QuantizeArguments& arguments, int sm_count);
 
 }  // namespace sluice

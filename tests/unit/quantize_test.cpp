@@ -11,6 +11,8 @@
 #include "sluice/quantize.hpp"
 #include "sluice/verify.hpp"
 
+#include "core/quantize_config.hpp"
+
 namespace sluice {
 namespace {
 
@@ -208,6 +210,20 @@ TEST(Quantize, EveryRowHasItsScale) {
       ASSERT_EQ(rows.q[static_cast<std::size_t>(row * ldq + column)], wanted) << row << ", " << column;
     }
   EXPECT_EQ(bytes_moved(*validate(QuantizeProblem{.m = 2, .k = 256, .scaling = Scaling::per_vector})), 2 * 256 * 3 + 2 * 4);
+}
+
+// Of launches of many rounds, where an SM has two CTAs that compute long.
+TEST(Quantize, WhoWaitsForAHeadStart) {
+  constexpr int kSms = 132;
+  constexpr QuantizeConfig kSilu{.scaling = Scaling::per_block_128, .input = QuantizeInput::silu_times};
+  EXPECT_EQ(end_of_waiting(kSilu, 4 * kSms, kSms), 2 * kSms);
+  EXPECT_EQ(end_of_waiting(kSilu, 4 * kSms - 1, kSms), kSms);
+  EXPECT_EQ(end_of_waiting(kSilu, 1000, 0), 0);  // of a machine whose CTAs share no SMs
+  QuantizeConfig fp32 = kSilu, plain = kSilu, strips = kSilu;
+  fp32.type_x = DataType::fp32;  // 1024 threads: one CTA an SM
+  plain.input = QuantizeInput::plain;
+  strips.scaling = Scaling::per_vector_128;
+  for (const QuantizeConfig& other : {fp32, plain, strips}) EXPECT_EQ(end_of_waiting(other, 100 * kSms, kSms), kSms);
 }
 
 TEST(Quantize, Descriptions) {

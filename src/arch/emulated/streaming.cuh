@@ -20,6 +20,8 @@ SLUICE_DEVICE void load_streaming(const void* source, std::uint32_t (&words)[4],
   load_streaming(source, true, words, at);
 }
 
+SLUICE_DEVICE void pause_ns(int) {}
+
 SLUICE_DEVICE float from_lane(float value, int from, Location at = Location::current()) {
   return emulated::shuffle_xor(value, lane() ^ from, at);
 }

@@ -28,6 +28,9 @@ SLUICE_DEVICE void load_streaming(const void* source, std::uint32_t (&words)[4])
                : "memory");
 }
 
+// Lets about so much time pass.
+SLUICE_DEVICE void pause_ns(int ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
+
 // The same bits.
 SLUICE_DEVICE std::uint32_t as_bits(float x) { return __float_as_uint(x); }
 

@@ -23,6 +23,8 @@ class QuantizeKernel {
   SLUICE_DEVICE void run() {
     arch::allow_successor();
     arch::wait_for_predecessor();
+    if constexpr (begin_in_turn(config))
+      if (arch::cta_in_grid() >= params_.waiting_from && arch::cta_in_grid() < params_.waiting_to) arch::pause_ns(kHeadStartNs);
     if (params_.by_vectors)
       fetch_and_write<true>();
     else

@@ -16,7 +16,8 @@ struct QuantizeParams {
   ScaleStrides scales;
   std::int32_t m, k;
   std::int32_t strips_in_row;
-  bool by_vectors;  // no vector of x, y or q crosses the end of a row, and all are aligned
+  std::int32_t waiting_from, waiting_to;  // CTAs that give others a head start (core/quantize_config.hpp)
+  bool by_vectors;                        // no vector of x, y or q crosses the end of a row, and all are aligned
   bool power_of_two_scales;
 };
 

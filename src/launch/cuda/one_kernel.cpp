@@ -17,6 +17,13 @@ Status check_hopper() {
                                             std::to_string(minor) + "; the kernels need 9.0 (Hopper)"};
 }
 
+int current_sm_count() {
+  int device = 0, sms = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+    return 0;
+  return sms;
+}
+
 Status enqueue(const PlainLaunch& launch, void* params, Stream stream) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;

@@ -10,6 +10,8 @@ namespace sluice {
 
 // Whether the current device runs the kernels at all.
 Status check_hopper();
+// Of the current device; 0 if there is none.
+int current_sm_count();
 
 struct PlainLaunch {
   const void* kernel = nullptr;

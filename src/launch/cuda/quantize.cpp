@@ -15,7 +15,7 @@ Status quantize(const QuantizeProblem& problem, const QuantizeArguments& argumen
   if (Status s = check_arguments(*valid, arguments); !s) return s;
   if (is_empty(*valid)) return Nothing{};
   if (Status s = check_hopper(); !s) return s;
-  BoundQuantize bound = bind(*valid, arguments);
+  BoundQuantize bound = bind(*valid, arguments, current_sm_count());
   const QuantizeConfig config = quantize_config(*valid);
   return enqueue({.kernel = find_quantize_kernel(config, []<QuantizeConfig listed>() { return quantize_kernel_entry<listed>(); }),
                   .ctas = bound.grid_ctas,

@@ -31,7 +31,7 @@ Status quantize_on_emulator(const QuantizeProblem& problem, const QuantizeArgume
   if (Status s = check_arguments(p, arguments); !s) return s;
   if (Status s = check_options(options); !s) return s;
   if (is_empty(p)) return Nothing{};
-  const BoundQuantize bound = bind(p, arguments);
+  const BoundQuantize bound = bind(p, arguments, 0);
   const QuantizeConfig config = quantize_config(p);
   const auto span = [&](std::int64_t leading) { return (p.m - 1) * leading + p.k; };
   emulated::Launch launch{
