@@ -133,8 +133,6 @@ class GemmKernel {
 
   template <class Producer>
   SLUICE_DEVICE void produce(const Producer& producer) const {
-    // Nothing in global memory that is not constant is touched before this.
-    if (!producer.constant()) arch::wait_for_predecessor();
     Trace trace(params_, Producer::kAlone ? Role::producing_thread : Role::producing_warp);
     typename Ring::Position at;
     typename Work::Position work_at;

@@ -231,7 +231,6 @@ std::vector<Fp8ResultCase> fp8_result_cases(const KernelConfig& kernel, int kern
     }
     Fp8ResultCase ragged = add("ragged groups", 300, 150, 256, kind), masked = add("masked groups", 70, 150, 272, kind);
     cases.resize(cases.size() - 2);
-    if (kernel.tile_m == 192) continue;  // three consumer warpgroups: no groups
     ragged.problem.grouping = Grouping::ragged;
     ragged.problem.batch = 4;
     ragged.groups = {3, 70, 70, 201, 290};

@@ -142,6 +142,7 @@ class GeneralKernel {
     scales.strides.batch = 0;
     scales.strides.block_shift = common.strides.block_shift;
     scales.strides.along_k = common.strides.along_k;
+    scales.anywhere = false;
     return scales;
   }
 

@@ -24,8 +24,6 @@ class ScaleProducer {
   SLUICE_DEVICE ScaleProducer(const ScaleParams& p, const ScaleParams& q, const std::int32_t& k, const Ring& ring)
       : scale_p_(p), scale_q_(q), k_(k), ring_(ring) {}
 
-  SLUICE_DEVICE bool constant() const { return false; }
-
   // By the warp, before the barrier that lets the roles begin: operands whose scales do not follow K have ones for good, and runs leave
   // what is behind the matrix as it was.
   SLUICE_DEVICE void fill_with_ones() const {
@@ -38,22 +36,26 @@ class ScaleProducer {
     arch::fence_shared_for_async();
   }
 
-  SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool) const {
+  SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
     constexpr int kBlocks = scale_blocks_per_stage(config);
     const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
     Words<Operand::p> p(scale_p_, tile, first_block);
     Words<Operand::q> q(scale_q_, tile, first_block);
+    // Asked here: a question more in the loop costs tiles of few rows, whose stages take some 200 cycles.
+    const int run_bytes = p.run_bytes() + q.run_bytes();
+    const bool behind_words = (scale_p_.anywhere || scale_q_.anywhere) && run_bytes > 0;
+    if (first) arch::wait_for_predecessor();
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);
       const int blocks_left = (k_ + kScaleBlockElems - 1) / kScaleBlockElems - k_tile * kBlocks;
-      // Where K ends inside a stage, its last words are zeros, from ordinary stores, which the run of a later tile overwrites.
-      if constexpr (kBlocks > 1)
-        if (blocks_left % kBlocks != 0 && p.run_bytes() + q.run_bytes() > 0) arch::fence_shared_for_async();
+      // A run overwrites what came by ordinary stores: words of a tile that began elsewhere, and zeros where K ended inside a stage.
+      const bool behind_zeros = kBlocks > 1 && blocks_left % kBlocks != 0 && run_bytes > 0;
+      if (behind_words || behind_zeros) arch::fence_shared_for_async();
       arch::Barrier* const full = ring_.full_barrier(at);
       if (arch::elect_one()) {
         const int blocks = blocks_left < kBlocks ? blocks_left : kBlocks;
-        arch::barrier_arrive_expect_bytes(full, (p.run_bytes() + q.run_bytes()) * blocks);
+        arch::barrier_arrive_expect_bytes(full, run_bytes * blocks);
       }
       arch::sync_warp();
       SLUICE_UNROLL
@@ -82,13 +84,13 @@ class ScaleProducer {
         : scales_(scales),
           from_(scales.data + tile.group * scales.strides.batch + k_block * scales.strides.k_block),
           first_(Tile::first_vector(tile)),
-          run_bytes_(scales.runs ? words_inside() * static_cast<int>(sizeof(float)) : 0) {}
+          run_bytes_(in_runs() ? words_inside() * static_cast<int>(sizeof(float)) : kNoRun) {}
 
     // That the copy engine brings of a block of K.
-    SLUICE_DEVICE int run_bytes() const { return run_bytes_; }
+    SLUICE_DEVICE int run_bytes() const { return run_bytes_ < 0 ? 0 : run_bytes_; }
 
     SLUICE_DEVICE void copy(arch::SharedAddress to, bool inside_k, arch::Barrier* full) {
-      if (scales_.runs && inside_k) {
+      if (run_bytes_ != kNoRun && inside_k) {
         if (run_bytes_ > 0 && arch::elect_one()) arch::bulk_load(to, from_ + first_, run_bytes_, full);
       } else if (operand == Operand::q && scales_.strides.block_shift > 0) {
         copy_words<Tile::kVectors / kScaleChunk<config> * kChunkCopies, kChunkCopies, kScaleChunk<config>>(to, inside_k);
@@ -100,6 +102,9 @@ class ScaleProducer {
 
    private:
     using Tile = OperandTile<config, operand>;
+    static constexpr int kNoRun = -1;
+
+    SLUICE_DEVICE bool in_runs() const { return scales_.runs && (!scales_.anywhere || first_ % kRunWords == 0); }
 
     SLUICE_DEVICE int words_inside() const {
       const int left = scales_.vectors - first_;

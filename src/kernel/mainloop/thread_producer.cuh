@@ -21,9 +21,8 @@ class ThreadProducer {
   SLUICE_DEVICE ThreadProducer(const MainloopParams& params, const Ring& ring) : params_(params), ring_(ring) {}
 
   // Nothing is fetched early: this path is not there for speed.
-  SLUICE_DEVICE bool constant() const { return false; }
-
-  SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool) const {
+  SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
+    if (first) arch::wait_for_predecessor();
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);

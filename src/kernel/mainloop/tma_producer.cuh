@@ -21,11 +21,9 @@ class TmaProducer {
   SLUICE_DEVICE TmaProducer(const MainloopParams& params, const Ring& ring)
       : params_(operand == Operand::p ? params.p : params.q), ring_(ring) {}
 
-  // Whether all that this producer reads may be read before the predecessor has finished.
-  SLUICE_DEVICE bool constant() const { return params_.constant; }
-
-  // Loads this operand's part of all k-tiles of one work tile. `first`: of the CTA. Then a constant operand is asked for, once the ring is
-  // full, a few k-tiles further as far as L2, where it is near when the predecessor has finished and the other operand comes.
+  // Loads this operand's part of all k-tiles of one work tile. `first`: of the CTA. Then an operand that is not constant waits for the
+  // predecessor, as late as can be, since all that is done before costs nothing; and a constant one is asked for, once the ring is full, a
+  // few k-tiles further as far as L2, where it is near when the predecessor has finished and the other operand comes.
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
     const int slice = Tile::slice();
     const Boxes boxes(params_, tile, slice);
@@ -37,6 +35,7 @@ class TmaProducer {
                       kGroupsAlongK ? tile.first_k : 0,
                       kGroupsAlongK ? tile.end_k : 0};
     const int full_at = first && params_.constant ? tile.k_begin + Ring::kLayout.stages : tile.k_end;
+    if (first && !params_.constant) arch::wait_for_predecessor();
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       if (k_tile == full_at) prefetch(place, k_tile, tile.k_end);

@@ -17,12 +17,11 @@ class W4Producer {
 
   SLUICE_DEVICE W4Producer(const MainloopParams& params, const Ring& ring) : params_(params), ring_(ring) {}
 
-  SLUICE_DEVICE bool constant() const { return params_.p.constant; }
-
   // As TmaProducer::load().
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
     const auto* const matrix = static_cast<const std::byte*>(params_.p.data) + tile.group * params_.p.batch_stride_elems;
     const int full_at = first && params_.p.constant ? tile.k_begin + Ring::kLayout.stages : tile.k_end;
+    if (first && !params_.p.constant) arch::wait_for_predecessor();
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       if (k_tile == full_at) prefetch(matrix, tile, k_tile);
