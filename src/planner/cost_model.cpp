@@ -98,12 +98,29 @@ RowShares shares_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
   return {fetched, share(alone * std::min(1.0, rows / own))};
 }
 
-// Small factors are those of few tiles an SM, or of products that the tensor cores bind; groups have many tiles, and wait for memory (the
-// same day, 10 sets of groups with 31 to 136 rows in FP8, 4 with 20 rows in bf16).
-double factor_for_groups(const KernelConfig& kernel, double factor) {
+// Small factors are those of few tiles an SM, or of products that the tensor cores bind; groups have many tiles, and where they wait for
+// memory, it is no faster for it (the same day, 10 sets of groups with 31 to 136 rows in FP8, 4 with 20 rows in bf16).
+double memory_factor_of_groups(const KernelConfig& kernel, double factor) {
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   const double least = promotes(kernel) ? (pingpong ? 1.15 : 1) : pingpong ? 0.95 : 0;
   return std::max(factor, least);
+}
+
+// Large tiles are as fast for groups as for one product, whose own factor they have, but that CTAs of a cluster wait for each other where
+// tiles differ (one H200, 25 November 2026: candidates of 42 sets of groups in FP8).
+double matrix_factor_of_groups(const KernelConfig& kernel, double factor) {
+  constexpr double kOfPairs = 1.09;
+  constexpr int kLargeRows = 192;
+  if (!promotes(kernel) || kernel.tile_m < kLargeRows) return memory_factor_of_groups(kernel, factor);
+  return cluster_size(kernel) > 1 ? factor * kOfPairs : factor;
+}
+
+// Scales of single columns take a multiplication for each short sum, which three warpgroups have no time for (the same day, five sets of
+// gradients).
+double column_scales_factor(const GemmProblem& p, const KernelConfig& kernel) {
+  constexpr double kOfThree = 1.1;
+  const Scaling of_q = swapped(kernel) ? p.scaling_a : p.scaling_b;
+  return promotes(kernel) && of_q == Scaling::per_vector_128 && consumer_warpgroups(kernel) > 2 ? kOfThree : 1;
 }
 
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles,
@@ -261,7 +278,8 @@ double missing_sms_us(const KernelConfig& kernel, const PredictedTime& t) {
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers,
                       const Calibration& c, double kernel_factor, bool of_groups) {
-  const double factor = of_groups ? factor_for_groups(kernel, kernel_factor) : kernel_factor;
+  const double factor = of_groups ? memory_factor_of_groups(kernel, kernel_factor) : kernel_factor;
+  const double matrix_factor = of_groups ? matrix_factor_of_groups(kernel, kernel_factor) : kernel_factor;
   const double clocks_per_us = device.clock_ghz * 1e3;
   const double cluster = cluster_size(kernel), tiles = cluster_tiles(s), k_tiles = s.k_tiles;
   const double places = cluster_places(device, kernel);
@@ -291,7 +309,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double sm_us = sm_clk * near.matrix / clocks_per_us;
   // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
   const double power = c.throttle_factor * (1 / device.sustained_fraction - 1) * (1 - std::exp(-sm_us / c.throttle_us));
-  t.matrix_us = factor * sm_us * (1 + power * (codes_for_many ? 1 : std::min(1.0, t.busy_share)));
+  t.matrix_us = matrix_factor * column_scales_factor(p, kernel) * sm_us * (1 + power * (codes_for_many ? 1 : std::min(1.0, t.busy_share)));
 
   const double ab = size_bytes(p.type_a), d = size_bytes(p.type_d);
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), batch = static_cast<double>(p.batch);

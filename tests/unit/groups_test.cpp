@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -177,19 +178,40 @@ TEST(GroupedPlan, IsForWholeTilesOrForRangesOfThem) {
 
 // Whatever the sizes turn out to be: a place for each range, not for each tile that there may be.
 TEST(GroupedPlan, WorkspaceDoesNotGrowWithTheGroups) {
-  for (const SchedulerKind kind : {SchedulerKind::data_parallel, SchedulerKind::stream_k, SchedulerKind::hybrid}) {
+  constexpr auto kRanges = static_cast<std::size_t>(kFlagBytes) + std::size_t{132} * 128 * 128 * 4;
+  struct Case {
+    SchedulerKind kind;
+    WorkClaim claim;
+    std::size_t wanted;
+  };
+  for (const auto& [kind, claim, wanted] : {Case{SchedulerKind::data_parallel, WorkClaim::fixed, 0},
+                                            {SchedulerKind::data_parallel, WorkClaim::ticket, kFlagBytes},
+                                            {SchedulerKind::stream_k, WorkClaim::fixed, kRanges},
+                                            {SchedulerKind::hybrid, WorkClaim::fixed, kRanges}}) {
     std::size_t bytes = 0;
     for (const std::int64_t m : {2048, 16384, 131072}) {
       GemmProblem p = grouped(Grouping::ragged, m);
       p.k = 512;
-      const Result<Plan> made = plan(p, h200(), {.scheduler = kind, .kernel_name = "bf16_rc_coop_128x128x64_c1x1"});
+      const Result<Plan> made = plan(p, h200(), {.scheduler = kind, .claim = claim, .kernel_name = "bf16_rc_coop_128x128x64_c1x1"});
       ASSERT_TRUE(made) << made.error().message;
       if (bytes == 0) bytes = made->workspace_bytes;
       EXPECT_EQ(made->workspace_bytes, bytes);
       EXPECT_LE(flag_count(made->scheduler, made->kernel), kMostFlags);
     }
-    EXPECT_EQ(bytes, kind == SchedulerKind::data_parallel ? 0u : static_cast<std::size_t>(kFlagBytes) + std::size_t{132} * 128 * 128 * 4);
+    EXPECT_EQ(bytes, wanted);
   }
+}
+
+// Over many rounds whoever is free takes the next tile, unless the options say otherwise.
+TEST(GroupedPlan, ManyTilesAreClaimedByTicket) {
+  const auto claim_of = [&](std::int64_t m, std::optional<WorkClaim> claim) {
+    const PlanOptions options{.scheduler = SchedulerKind::data_parallel, .claim = claim, .kernel_name = "bf16_rc_coop_128x128x64_c1x1"};
+    return plan(grouped(Grouping::ragged, m), h200(), options).value().scheduler.claim;
+  };
+  EXPECT_EQ(claim_of(1024, std::nullopt), WorkClaim::fixed);
+  EXPECT_EQ(claim_of(131072, std::nullopt), WorkClaim::ticket);
+  EXPECT_EQ(claim_of(131072, WorkClaim::fixed), WorkClaim::fixed);
+  EXPECT_EQ(claim_of(1024, WorkClaim::ticket), WorkClaim::ticket);
 }
 
 // Of ragged groups that need more tiles than their rows fill, and of masked ones that are all full.
