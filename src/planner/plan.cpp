@@ -155,12 +155,12 @@ SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, con
 
 // The schedule of groups, from that of the batch they were taken for. Some of their tiles take less time than others: over many rounds
 // whoever is free takes the next, 1 to 3% faster than by turns; over few rounds drawing tickets costs more (one H200, 25 November 2026, 66
-// sets of groups: the more rounds the better, level at 8, 4 to 14% slower at 3).
+// sets of groups: the more rounds the better, level at 8, 4 to 14% slower at 3; with weights of 4 bits level and 11% slower over 100).
 SchedulerParams for_groups(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, const KernelConfig& kernel,
                            SchedulerParams s) {
   constexpr std::int32_t kManyRounds = 7;
   const Shape shape = tile_shape(p, kernel);
-  const bool many = cluster_tiles(s) >= kManyRounds * clusters_that_fit(device, kernel);
+  const bool many = !dequantises(kernel) && cluster_tiles(s) >= kManyRounds * clusters_that_fit(device, kernel);
   s.tiles_m = static_cast<std::int32_t>(shape.tiles_m);
   s.groups = 1;
   if (s.kind == SchedulerKind::one_tile_per_cta) s.kind = SchedulerKind::data_parallel;

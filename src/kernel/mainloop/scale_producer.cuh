@@ -37,25 +37,33 @@ class ScaleProducer {
   }
 
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
+    // Once a tile: this warp has no cycle to spare, and a question more in its loop costs tiles of 128 x 112 4%.
+    if (!scale_p_.anywhere && !scale_q_.anywhere)
+      load_stages<false>(at, tile, first);
+    else
+      load_stages<true>(at, tile, first);
+  }
+
+ private:
+  // anywhere: tiles may begin where the copy engine cannot address their scales, which come as words, then.
+  template <bool anywhere>
+  SLUICE_DEVICE void load_stages(typename Ring::Position& at, const WorkTile& tile, bool first) const {
     constexpr int kBlocks = scale_blocks_per_stage(config);
     const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
-    Words<Operand::p> p(scale_p_, tile, first_block);
-    Words<Operand::q> q(scale_q_, tile, first_block);
-    // Asked here: a question more in the loop costs tiles of few rows, whose stages take some 200 cycles.
-    const int run_bytes = p.run_bytes() + q.run_bytes();
-    const bool behind_words = (scale_p_.anywhere || scale_q_.anywhere) && run_bytes > 0;
+    Words<Operand::p, anywhere> p(scale_p_, tile, first_block);
+    Words<Operand::q, anywhere> q(scale_q_, tile, first_block);
     if (first) arch::wait_for_predecessor();
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);
       const int blocks_left = (k_ + kScaleBlockElems - 1) / kScaleBlockElems - k_tile * kBlocks;
       // A run overwrites what came by ordinary stores: words of a tile that began elsewhere, and zeros where K ended inside a stage.
-      const bool behind_zeros = kBlocks > 1 && blocks_left % kBlocks != 0 && run_bytes > 0;
-      if (behind_words || behind_zeros) arch::fence_shared_for_async();
+      if constexpr (anywhere || kBlocks > 1)
+        if ((anywhere || blocks_left % kBlocks != 0) && p.run_bytes() + q.run_bytes() > 0) arch::fence_shared_for_async();
       arch::Barrier* const full = ring_.full_barrier(at);
       if (arch::elect_one()) {
         const int blocks = blocks_left < kBlocks ? blocks_left : kBlocks;
-        arch::barrier_arrive_expect_bytes(full, run_bytes * blocks);
+        arch::barrier_arrive_expect_bytes(full, (p.run_bytes() + q.run_bytes()) * blocks);
       }
       arch::sync_warp();
       SLUICE_UNROLL
@@ -68,7 +76,6 @@ class ScaleProducer {
     }
   }
 
- private:
   static SLUICE_DEVICE bool all_come_as_words(const ScaleParams& scales) { return scales.strides.along_k && !scales.runs; }
 
   template <int vectors>
@@ -77,20 +84,20 @@ class ScaleProducer {
   }
 
   // The words of one operand's tile, which the lanes ask for in turn: where those of the next block of K are.
-  template <Operand operand>
+  template <Operand operand, bool anywhere>
   class Words {
    public:
     SLUICE_DEVICE Words(const ScaleParams& scales, const WorkTile& tile, int k_block)
         : scales_(scales),
           from_(scales.data + tile.group * scales.strides.batch + k_block * scales.strides.k_block),
           first_(Tile::first_vector(tile)),
-          run_bytes_(in_runs() ? words_inside() * static_cast<int>(sizeof(float)) : kNoRun) {}
+          run_bytes_(in_runs() ? words_inside() * static_cast<int>(sizeof(float)) : 0) {}
 
     // That the copy engine brings of a block of K.
-    SLUICE_DEVICE int run_bytes() const { return run_bytes_ < 0 ? 0 : run_bytes_; }
+    SLUICE_DEVICE int run_bytes() const { return run_bytes_; }
 
     SLUICE_DEVICE void copy(arch::SharedAddress to, bool inside_k, arch::Barrier* full) {
-      if (run_bytes_ != kNoRun && inside_k) {
+      if (in_runs() && inside_k) {
         if (run_bytes_ > 0 && arch::elect_one()) arch::bulk_load(to, from_ + first_, run_bytes_, full);
       } else if (operand == Operand::q && scales_.strides.block_shift > 0) {
         copy_words<Tile::kVectors / kScaleChunk<config> * kChunkCopies, kChunkCopies, kScaleChunk<config>>(to, inside_k);
@@ -102,9 +109,8 @@ class ScaleProducer {
 
    private:
     using Tile = OperandTile<config, operand>;
-    static constexpr int kNoRun = -1;
 
-    SLUICE_DEVICE bool in_runs() const { return scales_.runs && (!scales_.anywhere || first_ % kRunWords == 0); }
+    SLUICE_DEVICE bool in_runs() const { return scales_.runs && (!anywhere || first_ % kRunWords == 0); }
 
     SLUICE_DEVICE int words_inside() const {
       const int left = scales_.vectors - first_;
