@@ -155,7 +155,7 @@ SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, con
 
 // The schedule of groups, from that of the batch they were taken for. Some of their tiles take less time than others: over many rounds
 // whoever is free takes the next, 1 to 3% faster than by turns; over few rounds drawing tickets costs more (one H200, 25 November 2026, 66
-// sets of groups: the more rounds the better, level at 8, 4 to 14% slower at 3; with weights of 4 bits level and 11% slower over 100).
+// sets of groups: the more rounds the better, level at 8, 4 to 14% slower at 3; with weights of 4 bits no faster, and up to 11% slower).
 SchedulerParams for_groups(const GemmProblem& p, const DeviceSpec& device, const PlanOptions& options, const KernelConfig& kernel,
                            SchedulerParams s) {
   constexpr std::int32_t kManyRounds = 7;
