@@ -84,8 +84,8 @@ GemmCase masked_case(const Rows32& rows, std::int64_t room, std::int64_t n, std:
   return c;
 }
 
-// FP8: scales in columns, of tiles that begin at multiples of four rows, where the copy engine could fetch them, and of others between.
-void add_ragged_columns(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kernel_index, bool small) {
+// FP8: scales of tiles that begin at a multiple of four rows come as runs, others' as words, one after the other in the same ring.
+void add_ragged_runs(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kernel_index, bool small) {
   using enum Scaling;
   constexpr auto kColumns = Layout::column_major;
   constexpr std::array kKinds = {ScaleKind{per_vector_128, per_block_128, kColumns},
@@ -94,7 +94,7 @@ void add_ragged_columns(std::vector<GemmCase>& cases, const KernelConfig& kernel
   for (int n = 0; n < 4; ++n) {
     if (small && n != kernel_index % 4) continue;
     GemmCase c = ragged_case({2 * tm, 5, 3, tm + 4, 1, tm + 1, 2, 8}, 2 * kernel.tile_n * kernel.cluster_n + 8, 400, n % 2 * 4);
-    c.what += ", scales in columns";
+    c.what += ", scales in runs and words";
     c.options.scheduler = SchedulerKind::data_parallel;
     c.options.claim = n < 2 ? WorkClaim::fixed : WorkClaim::ticket;
     c = with_scales(std::move(c), kernel, 0, std::span(&kKinds[static_cast<std::size_t>(n % 2)], 1));
@@ -105,7 +105,7 @@ void add_ragged_columns(std::vector<GemmCase>& cases, const KernelConfig& kernel
 
 void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int kernel_index, bool small) {
   if (!resources(kernel).computes_groups) return;
-  if (is_fp8(kernel.type_b)) add_ragged_columns(cases, kernel, kernel_index, small);
+  if (is_fp8(kernel.type_b)) add_ragged_runs(cases, kernel, kernel_index, small);
   const bool rows_of_a = kernel.layout_a == Layout::row_major;
   const auto tm = static_cast<std::int32_t>(kernel.tile_m * kernel.cluster_m);
   const std::int64_t cn = kernel.tile_n * kernel.cluster_n;

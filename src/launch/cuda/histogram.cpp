@@ -16,13 +16,12 @@ namespace {
 // What a plan needs of the current device. Attributes alone: current_device() asks for more, and takes longer.
 Result<DeviceSpec> device_to_plan_for() {
   if (Status s = check_hopper(); !s) return s.error();
-  int device = 0, sms = 0, shared = 0;
+  int device = 0, shared = 0;
   if (Status s = cuda_status(cudaGetDevice(&device), "no usable GPU"); !s) return s.error();
-  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
   cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   Result<DeviceSpec> spec = find_device("h200");  // ways are to be compared, and keep their order on its smaller brothers
   if (!spec) return spec;
-  spec->sm_count = sms;
+  spec->sm_count = current_sm_count();
   spec->shared_memory_per_cta_bytes = shared;
   return spec;
 }
