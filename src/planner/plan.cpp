@@ -96,10 +96,21 @@ CandidateVerdict verdict_before_prediction(const GemmProblem& p, const DeviceSpe
   return CandidateVerdict::slower;
 }
 
-// The cohort whose operands are fewest bytes: a block of `clusters` neighbouring clusters, as square in elements as it can be.
-std::int32_t square_cohort(double clusters, double across_elems, double along_elems, std::int32_t across_clusters) {
-  const double width = std::sqrt(clusters * along_elems / across_elems);
-  return static_cast<std::int32_t>(std::clamp(std::lround(width), 1L, static_cast<long>(across_clusters)));
+// The cohort whose operands are fewest bytes. Each strip reads all that lies along it once; what lies across is read again with each block
+// of `clusters` neighbouring clusters, which are finished at about the same time. Were a last strip as wide as the others, those blocks
+// would be as square in elements as they can be. (2048 x 28672 x 4096, one H200, 25 November 2026: 484 instead of 662 MB of HBM in one
+// strip of eight instead of one of seven and one of one; 1.4% faster alone, level at sustained clocks.)
+std::int32_t thrifty_cohort(double clusters, double across_elems, double along_elems, std::int32_t across_clusters) {
+  const double square = std::sqrt(clusters * along_elems / across_elems);
+  const auto widest = static_cast<std::int32_t>(std::clamp(2 * std::ceil(square), 1.0, static_cast<double>(across_clusters)));
+  const auto elems = [&](std::int32_t width) {
+    const std::int32_t strips = (across_clusters + width - 1) / width;
+    return strips * along_elems + across_clusters * (width / clusters) * across_elems;
+  };
+  std::int32_t best = 1;
+  for (std::int32_t width = 2; width <= widest; ++width)
+    if (elems(width) < elems(best)) best = width;
+  return best;
 }
 
 constexpr int kMostCtasInCluster = 8;  // that every Hopper promises to hold
@@ -148,8 +159,8 @@ SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, con
   const double cluster_rows = kernel.tile_m * kernel.cluster_m, cluster_columns = kernel.tile_n * kernel.cluster_n;
   s.raster = options.raster.value_or(p.m >= p.n ? Rasterization::along_m : Rasterization::along_n);
   const double in_flight = static_cast<double>(std::min<std::int64_t>(slots, cluster_tiles(s)));
-  s.cohort = s.raster == Rasterization::along_m ? square_cohort(in_flight, cluster_columns, cluster_rows, clusters_n(s))
-                                                : square_cohort(in_flight, cluster_rows, cluster_columns, clusters_m(s));
+  s.cohort = s.raster == Rasterization::along_m ? thrifty_cohort(in_flight, cluster_columns, cluster_rows, clusters_n(s))
+                                                : thrifty_cohort(in_flight, cluster_rows, cluster_columns, clusters_m(s));
   return s;
 }
 

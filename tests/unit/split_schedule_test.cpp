@@ -180,7 +180,7 @@ TEST(SplitSchedule, PicturesTellPiecesFromFinishers) {
   const Simulation s = simulated(planned(kNineTiles, with(SchedulerKind::stream_k)));
   const std::string text = to_text(s), svg = to_svg(s);
   EXPECT_NE(text.find("9 tiles in 12 pieces, makespan 2.25 tiles, utilisation 100.0%"), std::string::npos) << text;
-  EXPECT_NE(text.find("(2,0) k0-31 1/2"), std::string::npos) << text;
+  EXPECT_NE(text.find("(1,1) k0-31 1/2"), std::string::npos) << text;
   EXPECT_NE(text.find("k0-9 1/2 = "), std::string::npos) << text;
   EXPECT_NE(svg.find("pale: its sums go on"), std::string::npos);
   std::size_t threads = 0;
