@@ -104,7 +104,7 @@ std::int32_t thrifty_cohort(double clusters, double across_elems, double along_e
   const double square = std::sqrt(clusters * along_elems / across_elems);
   const auto widest = static_cast<std::int32_t>(std::clamp(2 * std::ceil(square), 1.0, static_cast<double>(across_clusters)));
   const auto elems = [&](std::int32_t width) {
-    const std::int32_t strips = (across_clusters + width - 1) / width;
+    const auto strips = static_cast<double>(ceil_div(across_clusters, width));
     return strips * along_elems + across_clusters * (width / clusters) * across_elems;
   };
   std::int32_t best = 1;
