@@ -50,6 +50,9 @@ struct Calibration {
   double issue_clk_per_row_outside = 0;
   double l2_factor = 1;      // of DeviceSpec::l2_gb_per_s: neighbouring SMs' requests for one line are merged
   double hbm_factor = 1;     // of DeviceSpec::hbm_gb_per_s
+  // Of the device that factors of kernels were measured on, at most. Slower memory makes bytes take longer, but alike for all kernels.
+  // 0: that of the device which is planned for.
+  double measured_hbm_gb_per_s_per_sm = 0;
   double launch_factor = 1;  // of DeviceSpec::launch_us: the rest hides under the predecessor
   double ramp_us = 0;
   double early_fetch_us = 0;              // saved where all operands are constant

@@ -159,6 +159,34 @@ TEST(Calibration, PlansFollowTheirs) {
   EXPECT_NE(refused.error().message.find("calibration: hbm_factor = nan"), std::string::npos) << refused.error().message;
 }
 
+TEST(Calibration, SlowerMemoryIsSlowForAnyKernel) {
+  const GemmProblem problem{.m = 64, .n = 57344, .k = 8192};
+  const DeviceSpec fast = h200();
+  DeviceSpec slow = fast, slower = fast;
+  slow.hbm_gb_per_s /= 1.5;
+  slower.hbm_gb_per_s /= 6;
+  const auto hbm_us = [&](const DeviceSpec& device, double measured_with, double factor) {
+    Calibration calibration = built_in_calibration();
+    calibration.measured_hbm_gb_per_s_per_sm = measured_with;
+    const KernelConfig kernel = plan(problem, fast)->kernel;
+    for (KernelFactor& known : calibration.kernel_factors)
+      if (known.kernel == kernel_key(kernel)) known.factor = factor;
+    const Result<Plan> made = plan(problem, device, {.kernel_name = name(kernel), .calibration = shared(calibration)});
+    EXPECT_TRUE(made.ok());
+    return made->predicted.hbm_us;
+  };
+  const double per_sm = fast.hbm_gb_per_s / fast.sm_count;
+  const auto share = [&](const DeviceSpec& device, double measured_with) {
+    return hbm_us(device, measured_with, 1.5) / hbm_us(device, measured_with, 1);
+  };
+  EXPECT_NEAR(share(fast, per_sm), 1.5, 1e-9);  // where they were measured, factors are all of it
+  EXPECT_NEAR(share(slow, 0), 1.5, 1e-9);
+  EXPECT_LT(share(slow, per_sm), 1.25);  // elsewhere the less the slower
+  EXPECT_GT(share(slow, per_sm), 1.02);
+  EXPECT_LT(share(slower, per_sm), 1.01);
+  EXPECT_NEAR(hbm_us(slow, per_sm, 1), 1.5 * hbm_us(fast, per_sm, 1), 1e-6);  // bytes take as long as memory does
+}
+
 TEST(Calibration, OptionsCompareWhatCalibrationsHold) {
   Calibration other = built_in_calibration();
   const PlanOptions usual, same{.calibration = shared(other)}, again{.calibration = shared(other)};
@@ -231,6 +259,7 @@ TEST(FitCalibration, FindsTheConstantsBehindTheTimes) {
   ASSERT_GT(seen.size(), 500u);
   const Calibration fitted = fit_calibration(seen, h200(), built_in_calibration());
   EXPECT_TRUE(validate(fitted).ok()) << validate(fitted).error().message;
+  EXPECT_NEAR(fitted.measured_hbm_gb_per_s_per_sm, h200().hbm_gb_per_s / h200().sm_count, 1e-9);
 
   const std::vector<JudgedChoice> before = judge_choices(seen, h200(), built_in_calibration()), after = judge_choices(seen, h200(), fitted);
   EXPECT_GT(mean_ratio(before), 1.01);

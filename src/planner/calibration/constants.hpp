@@ -26,6 +26,7 @@ inline constexpr auto kConstants = std::to_array<Constant>({
     {"issue_clk_per_row_outside", &Calibration::issue_clk_per_row_outside, 0, 100},
     {"l2_factor", &Calibration::l2_factor, 0.2, 5},
     {"hbm_factor", &Calibration::hbm_factor, 0.3, 1.5},
+    {"measured_hbm_gb_per_s_per_sm", &Calibration::measured_hbm_gb_per_s_per_sm, 0, 1000, false},
     {"launch_factor", &Calibration::launch_factor, 0, 5},
     {"ramp_us", &Calibration::ramp_us, 0, 10},
     {"early_fetch_us", &Calibration::early_fetch_us, 0, 10},

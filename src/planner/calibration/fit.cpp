@@ -286,7 +286,9 @@ std::vector<JudgedChoice> judge_choices(std::span<const CandidateTiming> timings
 
 Calibration fit_calibration(std::span<const CandidateTiming> timings, const DeviceSpec& device, const Calibration& start) {
   const Samples all = samples_of(timings, device);
-  Calibration fitted = all.samples.empty() ? start : Fit(all, device, start).run();
+  Calibration here = start;  // factors of kernels will be those on this device's memory
+  here.measured_hbm_gb_per_s_per_sm = device.hbm_gb_per_s / device.sm_count;
+  Calibration fitted = all.samples.empty() ? start : Fit(all, device, here).run();
   double logarithms = 0, worst = 0;
   const std::vector<JudgedChoice> judged = judge(all, device, fitted);
   for (const JudgedChoice& choice : judged) {
