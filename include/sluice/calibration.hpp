@@ -48,8 +48,8 @@ struct Calibration {
   double issue_clk_per_stage = 0;
   double issue_clk_per_box = 0;
   double issue_clk_per_row_outside = 0;
-  double l2_factor = 1;      // of DeviceSpec::l2_gb_per_s: neighbouring SMs' requests for one line are merged
-  double hbm_factor = 1;     // of DeviceSpec::hbm_gb_per_s
+  double l2_factor = 1;   // of DeviceSpec::l2_gb_per_s: neighbouring SMs' requests for one line are merged
+  double hbm_factor = 1;  // of DeviceSpec::hbm_gb_per_s
   // Of the device that factors of kernels were measured on, at most. Slower memory makes bytes take longer, but alike for all kernels.
   // 0: that of the device which is planned for.
   double measured_hbm_gb_per_s_per_sm = 0;

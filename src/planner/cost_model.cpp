@@ -58,14 +58,17 @@ std::int64_t rows_outside(const LoadBoxes& boxes, std::int64_t vectors, int tile
   const std::int64_t fetched = by_blocks ? (rows + kWgmmaRows - 1) / kWgmmaRows * kWgmmaRows : std::int64_t{boxes.vectors} * sharers;
   return std::clamp<std::int64_t>(fetched - rows, 0, boxes.vectors);
 }
-// Where a CTA has one tile, it may be a last one, for which the others wait; of several, few are.
+// Where a CTA has one tile, it may be a last one, for which the others wait; of several, few are. Last tiles whose neighbours are whole
+// lose less than where every CTA has rows outside: they have as many fewer to bring in (647 x 1600 x 1472 takes no longer than 640 x 1600 x
+// 1472 in tiles of 128 x 96; one H100, 25 November 2026, candidates of 18 products).
 double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, double rounds) {
+  const double of_last_tiles = promotes(kernel) ? 1 : 0.4;
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   double clk = c.issue_clk_per_stage;
   const auto add = [&](bool k_major, std::int64_t vectors, int tile, int sharers, bool by_blocks) {
     const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch, by_blocks);
     const std::int64_t tiles = std::max<std::int64_t>(1, (vectors + tile - 1) / tile);
-    const double last = rounds > 1 ? 1 / static_cast<double>(tiles) : 1;
+    const double last = rounds > 1 ? 1 / static_cast<double>(tiles) : tiles > 1 ? of_last_tiles : 1;
     const auto outside = k_major ? static_cast<double>(rows_outside(boxes, vectors, tile, sharers, by_blocks)) * last
                                  : std::max(0.0, boxes.vectors - static_cast<double>(vectors));
     const int in_tile = by_blocks ? tile / sharers / boxes.vectors : 1;
@@ -220,12 +223,16 @@ double rings_clk(const Calibration& c, const GemmProblem& p, const KernelConfig&
 }
 
 // The last strips come no faster than the rings of those CTAs that still have some ask for them, one strip as slowly as two (5120 x 25600
-// at M = 1: 68 us, where an even share of memory would take 59; one H200, 23 November 2026).
-double rings_tail_us(const KernelConfig& kernel, const SchedulerParams& s, double units, double all_us, double clocks_per_us) {
+// at M = 1: 68 us, where an even share of memory would take 59; one H200, 23 November 2026). Where they are the first as well, their rows
+// come as slowly (14 x 896 x 12352: 15 us; one H100, 25 November 2026).
+double rings_tail_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double units, double all_us,
+                     double clocks_per_us) {
   constexpr double kBytesPerClk = 50;
   if (s.tiles_n == 0) return 0;
   const double last_strips = s.tiles_n - (passes_of_ring(s, units) - 1) * kRingStrips * units;
-  const double alone_us = s.k_tiles * kRingStrips * ring_strip_bytes(kernel) / kBytesPerClk / clocks_per_us;
+  const double row_bytes = passes_of_ring(s, units) > 1 ? 0 : static_cast<double>(p.m) * kRingRowBytes;
+  const double bytes = kRingStrips * ring_strip_bytes(kernel) + row_bytes;
+  const double alone_us = s.k_tiles * bytes / kBytesPerClk / clocks_per_us;
   return std::max(0.0, alone_us - all_us * last_strips / s.tiles_n);
 }
 
@@ -339,7 +346,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double input_bytes = (m * k * ab + bytes_b) * batch, output_bytes = m * n * batch * d * (1 + reads_c);
   t.hbm_us = hbm_us(c, device, input_bytes + output_bytes, factor);
   t.hbm_us += missing_sms_us(kernel, t);
-  if (has_rings(kernel)) t.hbm_us += factor * rings_tail_us(kernel, s, units, t.hbm_us / factor, clocks_per_us);
+  if (has_rings(kernel)) t.hbm_us += factor * rings_tail_us(p, kernel, s, units, t.hbm_us / factor, clocks_per_us);
   // Rows outside the matrix come from nowhere.
   const double fetched = streams(kernel) ? fetches_of_rows(kernel, s, units) * m * k * ab + bytes_b
                                          : tiles * k_tiles * kernel.tile_k *
