@@ -60,7 +60,7 @@ std::int64_t rows_outside(const LoadBoxes& boxes, std::int64_t vectors, int tile
 }
 // Where a CTA has one tile, it may be a last one, for which the others wait; of several, few are. Last tiles whose neighbours are whole
 // lose less than where every CTA has rows outside: they have as many fewer to bring in (647 x 1600 x 1472 takes no longer than 640 x 1600 x
-// 1472 in tiles of 128 x 96; one H100, 25 November 2026, candidates of 18 products).
+// 1472 in tiles of 128 x 96; one H100, 25 November 2026, candidates of 18 products in bf16; FP8 was not asked).
 double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, double rounds) {
   const double of_last_tiles = promotes(kernel) ? 1 : 0.4;
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
