@@ -62,13 +62,13 @@ std::int64_t rows_outside(const LoadBoxes& boxes, std::int64_t vectors, int tile
 // lose less than where every CTA has rows outside: they have as many fewer to bring in (647 x 1600 x 1472 takes no longer than 640 x 1600 x
 // 1472 in tiles of 128 x 96; one H100, 25 November 2026, candidates of 18 products in bf16; FP8 was not asked).
 double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, double rounds) {
-  const double of_last_tiles = promotes(kernel) ? 1 : 0.4;
+  constexpr double kOfLastTiles = 0.4;
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   double clk = c.issue_clk_per_stage;
   const auto add = [&](bool k_major, std::int64_t vectors, int tile, int sharers, bool by_blocks) {
     const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch, by_blocks);
     const std::int64_t tiles = std::max<std::int64_t>(1, (vectors + tile - 1) / tile);
-    const double last = rounds > 1 ? 1 / static_cast<double>(tiles) : tiles > 1 ? of_last_tiles : 1;
+    const double last = rounds > 1 ? 1 / static_cast<double>(tiles) : tiles > 1 && !promotes(kernel) ? kOfLastTiles : 1;
     const auto outside = k_major ? static_cast<double>(rows_outside(boxes, vectors, tile, sharers, by_blocks)) * last
                                  : std::max(0.0, boxes.vectors - static_cast<double>(vectors));
     const int in_tile = by_blocks ? tile / sharers / boxes.vectors : 1;
@@ -285,11 +285,10 @@ double early_successor_us(const SchedulerParams& s, double busy_share) {
 // memory's own, the less a kernel's way of asking for it shows. (Else the kernel with the smallest factor would be taken wherever memory
 // binds: docs/calibration.md, "Other devices".)
 double hbm_us(const Calibration& c, const DeviceSpec& device, double bytes, double factor) {
-  const double rate = device.hbm_gb_per_s, measured_with = std::max(rate, c.measured_hbm_gb_per_s_per_sm * device.sm_count);
-  const auto power = [&](double part) { return std::pow(part, c.overlap_exponent); };
-  const double of_kernel = factor * rate / measured_with, of_memory = 1 - power(rate / measured_with);
-  const double slower = of_memory > 0 ? std::pow(power(of_kernel) + of_memory, 1 / c.overlap_exponent) : of_kernel;
-  return slower * bytes / (rate * c.hbm_factor * 1e3);
+  const double rate = device.hbm_gb_per_s, share = rate / std::max(rate, c.measured_hbm_gb_per_s_per_sm * device.sm_count);
+  // With a factor of 1 the two overlap to the time that memory takes.
+  const double of_memory = std::pow(1 - std::pow(share, c.overlap_exponent), 1 / c.overlap_exponent);
+  return overlap({factor * share, of_memory}, c.overlap_exponent) * bytes / (rate * c.hbm_factor * 1e3);
 }
 
 // FP8 (one H200, 24 November 2026, all candidates of the suite fp8). Where a long stream of weights has a CTA each, SMs without one are
