@@ -32,12 +32,7 @@ constexpr bool fetches_blocks_of_rows(const KernelConfig& c) {
   return computes_groups(c) && !swapped(c) && c.load == LoadPath::tma && k_major_a(c) && c.tile_m > kWgmmaRows &&
          c.tile_m / c.cluster_n % kWgmmaRows == 0;
 }
-// Whether it does: of groups, and of a matrix whose last tile lacks a block. (One that is lower than a tile has boxes as high as itself.)
-constexpr bool fetches_by_blocks(const GemmProblem& p, const KernelConfig& c) {
-  const std::int64_t rows_of_last = p.m % c.tile_m;
-  const bool lacks_block = !has_groups(p) && p.m > c.tile_m && rows_of_last > 0 && rows_of_last <= c.tile_m - kWgmmaRows;
-  return fetches_blocks_of_rows(c) && (is_grouped(p) || lacks_block);
-}
+constexpr bool fetches_by_blocks(const GemmProblem& p, const KernelConfig& c) { return is_grouped(p) && fetches_blocks_of_rows(c); }
 
 // Whether a kernel can multiply groups along K. Where they end anywhere, the copy engine leaves out what lies behind, and K is the
 // direction of its rows; those of FP8 end with a block of scales, and so with a k-tile of one.

@@ -14,58 +14,55 @@
 namespace sluice {
 namespace {
 
-// One operand as it lies in memory: `vectors` rows of A or columns of B.
+// One operand as it lies in memory.
 struct OperandView {
   const char* name;
   const void* data;
-  bool k_major;
+  FetchedOperand fetched;
   bool constant;
-  std::int64_t vectors;
   std::int64_t matrices;
   std::int64_t leading_elems;
   std::int64_t batch_stride_elems;
-  int tile_vectors;
-  int sharers;          // CTAs of a cluster that load a slice each
   int other_tiles;      // how often each byte is fetched
   bool through_engine;  // and not by threads
-  bool by_blocks = false;
 };
 
 LoadBoxes boxes_of(const Plan& plan, const OperandView& view) {
-  LoadBoxes boxes = load_boxes(view.k_major, view.vectors, view.tile_vectors, view.sharers, plan.kernel.tile_k,
-                               kSwizzleBytes / size_bytes(plan.problem.type_a), plan.problem.k, view.matrices, view.by_blocks);
-  if (has_rings(plan.kernel)) boxes.vectors = view.tile_vectors;  // what is not there is multiplied, too
-  return boxes;
+  if (has_rings(plan.kernel)) return {.vectors = view.fetched.tile_vectors};  // what is not there is multiplied, too
+  return load_boxes(view.fetched, plan.kernel.tile_k, kSwizzleBytes / size_bytes(plan.problem.type_a), plan.problem.k, view.matrices);
 }
 
 Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap encode, OperandParams& params) {
   const GemmProblem& p = plan.problem;
   const LoadBoxes boxes = boxes_of(plan, view);
-  const int vectors_of_stage = view.k_major ? boxes.vectors * view.sharers : view.tile_vectors;
+  const FetchedOperand& fetched = view.fetched;
+  const int vectors_of_stage = fetched.k_major ? boxes.vectors * fetched.sharers : fetched.tile_vectors;
   // A byte fetched by one tile only would push others' operands out of L2 for nothing.
   params.policy = view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
   params.data = view.data;
   params.leading_elems = view.leading_elems;
   params.batch_stride_elems = view.batch_stride_elems;
-  params.vectors = static_cast<std::int32_t>(view.vectors);
-  params.by_blocks = view.by_blocks;
-  params.clips_k = is_grouped_along_k(p) && !view.k_major;
+  params.vectors = static_cast<std::int32_t>(fetched.vectors);
+  params.by_blocks = fetched.by_blocks;
+  params.ends_early = boxes.ends_early;
+  params.whole_tiles = boxes.whole_tiles;
+  params.clips_k = is_grouped_along_k(p) && !fetched.k_major;
   params.constant = view.constant;
   params.stage_bytes = vectors_of_stage * plan.kernel.tile_k * size_bytes(p.type_a);
   params.batch_step = view.matrices == 1 || view.batch_stride_elems == 0 ? 0 : 1;
   if (!view.through_engine || plan.scheduler.k_tiles == 0) return Nothing{};
 
-  GlobalTensor tensor{.name = view.name,
-                      .data = view.data,
-                      .type = p.type_a,
-                      .inner = view.k_major ? p.k : view.vectors,
-                      .outer = view.k_major ? view.vectors : p.k,
-                      .matrices = view.matrices,
-                      .leading_elems = view.leading_elems,
-                      .matrix_stride_elems = view.batch_stride_elems};
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
+  const GlobalTensor matrices{.name = view.name,
+                              .data = view.data,
+                              .type = p.type_a,
+                              .inner = fetched.k_major ? p.k : fetched.vectors,
+                              .outer = fetched.k_major ? fetched.vectors : p.k,
+                              .matrices = view.matrices,
+                              .leading_elems = view.leading_elems,
+                              .matrix_stride_elems = view.batch_stride_elems};
+  GlobalTensor tensor = matrices;
   BoxShape box{.inner = row_elems, .outer = boxes.vectors};
-  params.whole_tiles = boxes.whole_tiles;
   if (boxes.whole_tiles) {
     box.matrices = boxes.slabs;
     tensor.inner = row_elems;
@@ -76,6 +73,11 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   Result<arch::TensorMap> map = encode(tensor, box);
   if (!map) return map.error();
   params.map = *map;
+  params.map_last = *map;
+  if (boxes.last == 0) return Nothing{};
+  map = encode(matrices, {.inner = row_elems, .outer = boxes.last});
+  if (!map) return map.error();
+  params.map_last = *map;
   return Nothing{};
 }
 
@@ -85,27 +87,25 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
   const bool swap = swapped(kernel);
   const OperandView a{.name = "A",
                       .data = arguments.a,
-                      .k_major = k_major_a(kernel),
+                      .fetched = {.k_major = k_major_a(kernel),
+                                  .vectors = p.m,
+                                  .tile_vectors = kernel.tile_m,
+                                  .sharers = kernel.cluster_n,
+                                  .of_groups = is_grouped(p),
+                                  .by_blocks = fetches_by_blocks(p, kernel)},
                       .constant = p.constant_a,
-                      .vectors = p.m,
                       .matrices = row_matrices(p),
                       .leading_elems = p.lda,
                       .batch_stride_elems = p.batch_stride_a,
-                      .tile_vectors = kernel.tile_m,
-                      .sharers = kernel.cluster_n,
                       .other_tiles = plan.scheduler.tiles_n,
-                      .through_engine = kernel.load == LoadPath::tma && !streams(kernel),
-                      .by_blocks = fetches_by_blocks(p, kernel)};
+                      .through_engine = kernel.load == LoadPath::tma && !streams(kernel)};
   const OperandView b{.name = "B",
                       .data = arguments.b,
-                      .k_major = k_major_b(kernel),
+                      .fetched = {.k_major = k_major_b(kernel), .vectors = p.n, .tile_vectors = kernel.tile_n, .sharers = kernel.cluster_m},
                       .constant = p.constant_b,
-                      .vectors = p.n,
                       .matrices = p.batch,
                       .leading_elems = p.ldb,
                       .batch_stride_elems = p.batch_stride_b,
-                      .tile_vectors = kernel.tile_n,
-                      .sharers = kernel.cluster_m,
                       .other_tiles = plan.scheduler.tiles_m,
                       .through_engine = kernel.load == LoadPath::tma};
   params.k = static_cast<std::int32_t>(p.k);

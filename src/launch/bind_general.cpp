@@ -20,8 +20,7 @@ Plan plan_of_largest(const Plan& plan) {
   GemmProblem& p = largest.problem;
   const int operand_elems = kPacketBytes / size_bytes(p.type_a), result_elems = kPacketBytes / size_bytes(p.type_d);
   p.grouping = Grouping::none;
-  if (p.m > plan.kernel.tile_m) p.m = round_up(p.m, plan.kernel.tile_m);  // else A might come in blocks (core/groups.hpp)
-  p.n = round_up(p.n, result_elems);                                      // whole packets: the copy engine may store D
+  p.n = round_up(p.n, result_elems);  // whole packets: the copy engine may store D
   p.lda = p.ldb = round_up(std::max<std::int64_t>(p.k, 1), operand_elems);
   p.ldc = p.ldd = p.n;
   p.batch = 2;  // the same matrices again: the maps' third direction is then not K (core/load_boxes.hpp)

@@ -6,6 +6,7 @@ import dataclasses
 # operands (none, a, b or both), rows before which groups begin (k...: elements of K; none: no groups).
 KERNELS = {
     "plain": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
+    "whole_boxes": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1024 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "elementwise": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 293 200 1 fp16 0 1 data-parallel fixed 0 workspace none none"),
     "one_tile": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 200 1 bf16 0 0 one-tile-per-cta fixed 0 workspace none none"),
     "cluster": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 200 1000 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
@@ -376,6 +377,15 @@ BUGS = [
         deadlock(rf"consumer 0 warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d\]")),
     Bug("rows_expected_that_were_left_out", "groups", SHORT, [("blocks_with_rows(tile, 0, kBlocks) * Tile", "kBlocks * Tile")],
         deadlock(rf"consumer [01] warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d\], in its phase \d with 2 of 2 arrivals and \d+ bytes to come")),
+    Bug("rows_expected_behind_the_last", "cluster", SHORT, [("      stage_bytes = there * kSwizzleBytes * Tile::kSlabs;\n", "")],
+        deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d\], in its phase \d with 2 of 2 arrivals and \d+ bytes to come")),
+    Bug("slice_behind_the_last_row_fetched", "cluster", SHORT, [("own > 0 ? 1 : 0", "1")],
+        r"bytes (more )?than were expected|fewer bytes were expected than they bring|more bytes have come than were expected"),
+    Bug("last_box_as_long_as_the_others", "cluster", SHORT, [("      map = &params.map_last;\n", "")],
+        r"bytes (more )?than were expected|fewer bytes were expected than they bring|more bytes have come than were expected"),
+    Bug("whole_tile_in_one_box_at_the_end", "whole_boxes", SHORT, [("      whole_tile = false;\n", "")],
+        r"wrong result: |bytes (more )?than were expected|fewer bytes were expected than they bring|more bytes have come than were expected|"
+        r"bytes to come|outside"),
     Bug("rows_left_out_that_are_there", "groups", SHORT, [("(rows + kWgmmaRows - 1) / kWgmmaRows", "rows / kWgmmaRows")], r"wrong result: "),
     Bug("next_group_not_clipped", "along_k", CLIP, [("inside <= 0 ? depth : inside < depth ? depth - inside : 0", "0")],
         r"wrong result: |reads 16 bytes of global memory outside every operand"),

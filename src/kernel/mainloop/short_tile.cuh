@@ -1,5 +1,6 @@
-// Rows of a tile that lie behind the end of a matrix or of a group are not stored. Blocks of 64 of them need not be multiplied, and those
-// of groups need not be fetched: the tensor cores and the copy engine are left to the others.
+// Rows of a tile that lie behind the end of a matrix or of a group are not stored. They need not be fetched, but for those of groups that
+// share a block of 64 with others, and blocks of 64 of them need not be multiplied: the tensor cores and the copy engine are left to the
+// others.
 #pragma once
 
 #include <type_traits>
@@ -79,7 +80,8 @@ class ShortTile {
   int first_block_, blocks_;
 };
 
-// What of an operand's tile a producer asks for, in boxes: those of a group's rows hold 64.
+// What of an operand's tile a producer asks for, and in which boxes: those of a group's rows hold 64, and the last tile of a matrix has
+// what there is. What does not come was in the stage before; it is multiplied for rows and columns that nobody stores.
 template <KernelConfig config, Operand operand>
 struct TileBoxes {
   using Tile = OperandTile<config, operand>;
@@ -88,10 +90,23 @@ struct TileBoxes {
 
   int stage_bytes;  // that all CTAs who share the tile bring together
   int of_slice;     // in a slab, by this CTA
-  SLUICE_DEVICE TileBoxes(const OperandParams& params, const WorkTile& tile, int slice) : stage_bytes(params.stage_bytes), of_slice(1) {
-    if (!kMayBeBlocks || !params.by_blocks) return;
-    stage_bytes = blocks_with_rows(tile, 0, kBlocks) * Tile::kBlockBytes * Tile::kSlabs;
-    of_slice = blocks_with_rows(tile, slice * kBlocksOfSlice, kBlocksOfSlice);
+  bool whole_tile;  // in one box
+  const arch::TensorMap* map;
+  SLUICE_DEVICE TileBoxes(const OperandParams& params, const WorkTile& tile, int slice)
+      : stage_bytes(params.stage_bytes), of_slice(1), whole_tile(params.whole_tiles), map(&params.map) {
+    if (kMayBeBlocks && params.by_blocks) {
+      stage_bytes = blocks_with_rows(tile, 0, kBlocks) * Tile::kBlockBytes * Tile::kSlabs;
+      of_slice = blocks_with_rows(tile, slice * kBlocksOfSlice, kBlocksOfSlice);
+    } else if (Tile::kMajor == arch::Major::k && params.ends_early) {
+      const int behind = params.vectors - Tile::first_vector(tile), there = behind > 0 ? behind : 0;
+      if (there >= Tile::kVectors) return;
+      const int own = there - slice * Tile::kSliceVectors;
+      stage_bytes = there * kSwizzleBytes * Tile::kSlabs;
+      of_slice = own > 0 ? 1 : 0;
+      if (own >= Tile::kSliceVectors) return;
+      whole_tile = false;
+      map = &params.map_last;
+    }
   }
 };
 

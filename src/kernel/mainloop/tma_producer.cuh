@@ -32,6 +32,8 @@ class TmaProducer {
                       slice * Tile::kSliceBytes,
                       Tile::sharers(),
                       boxes.of_slice,
+                      boxes.whole_tile,
+                      boxes.map,
                       kGroupsAlongK ? tile.first_k : 0,
                       kGroupsAlongK ? tile.end_k : 0};
     const int full_at = first && params_.constant ? tile.k_begin + Ring::kLayout.stages : tile.k_end;
@@ -60,6 +62,8 @@ class TmaProducer {
     int offset_bytes;  // in a slab
     std::uint16_t sharers;
     int boxes;  // in a slab
+    bool whole_tile;
+    const arch::TensorMap* map;
     int first_k, end_k;
   };
 
@@ -72,7 +76,7 @@ class TmaProducer {
   template <bool prefetch>
   SLUICE_DEVICE void load_slice(const Place& place, int k_tile, std::byte* tile, arch::Barrier* barrier) const {
     if constexpr (Tile::kSlabs > 1 && Tile::kSharers == 1) {
-      if (params_.whole_tiles) return load_box<prefetch>(place, tile, {0, place.vector, k_tile * Tile::kSlabs}, barrier);
+      if (place.whole_tile) return load_box<prefetch>(place, tile, {0, place.vector, k_tile * Tile::kSlabs}, barrier);
     }
     SLUICE_UNROLL
     for (int slab = 0; slab < Tile::kSlabs; ++slab) {
@@ -83,7 +87,7 @@ class TmaProducer {
         for (int box = 0; box < place.boxes; ++box)
           load_box<prefetch>(place, destination + box * Tile::kBlockBytes, {k, place.vector + box * kWgmmaRows, place.batch}, barrier);
       } else if constexpr (Tile::kMajor == arch::Major::k) {
-        load_box<prefetch>(place, destination, {k, place.vector, place.batch}, barrier);
+        if (place.boxes > 0) load_box<prefetch>(place, destination, {k, place.vector, place.batch}, barrier);
       } else {
         SLUICE_UNROLL
         for (int block = 0; block < Tile::kSliceVectors / Tile::kRowElems; ++block)
@@ -101,11 +105,11 @@ class TmaProducer {
   template <bool prefetch>
   SLUICE_DEVICE void load_box(const Place& place, std::byte* destination, arch::TensorCoordinates at, arch::Barrier* barrier) const {
     if constexpr (prefetch)
-      arch::tma_prefetch(params_.map, at);
+      arch::tma_prefetch(*place.map, at);
     else if constexpr (Tile::kSharers > 1)
-      arch::tma_load_multicast(destination, params_.map, at, barrier, place.sharers, params_.policy);
+      arch::tma_load_multicast(destination, *place.map, at, barrier, place.sharers, params_.policy);
     else
-      arch::tma_load(destination, params_.map, at, barrier, params_.policy);
+      arch::tma_load(destination, *place.map, at, barrier, params_.policy);
   }
 
   const OperandParams& params_;

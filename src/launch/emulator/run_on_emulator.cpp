@@ -63,6 +63,9 @@ std::vector<emulated::GlobalBuffer> buffers(const GemmProblem& p, const GemmArgu
   return all;
 }
 
+// Whether rows of a stage that nothing was copied to are multiplied: they make sums that are not stored.
+bool multiplies_unwritten(const OperandParams& operand, int bytes) { return operand.stage_bytes < bytes || operand.ends_early; }
+
 EmulatedKernel find_emulated_kernel(const KernelConfig& config) {
   static const KernelMap<EmulatedKernel> kernels([]<KernelConfig listed>() { return emulated_gemm_kernel<listed>(); });
   return kernels.find(config);
@@ -108,8 +111,8 @@ Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const Gem
       .threads_per_cta = threads_per_cta(plan.kernel),
       .shared_memory_bytes = plan.shared_memory_bytes,
       .buffers = buffers(plan.problem, arguments),
-      .multiplies_unwritten = (!dequantises(plan.kernel) && params->mainloop.p.stage_bytes < operand_bytes_p(plan.kernel)) ||
-                              params->mainloop.q.stage_bytes < operand_bytes_q(plan.kernel),
+      .multiplies_unwritten = (!dequantises(plan.kernel) && multiplies_unwritten(params->mainloop.p, operand_bytes_p(plan.kernel))) ||
+                              multiplies_unwritten(params->mainloop.q, operand_bytes_q(plan.kernel)),
       .progress = progress};
   if (!workspace.empty())
     launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});
