@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
@@ -53,32 +54,55 @@ struct TileCycles {
   double ingest = 0;  // the bytes, or the copy engine's boxes
 };
 // Rows of a CTA's boxes, of those of the last tile, that lie outside of the matrix.
-std::int64_t rows_outside(const LoadBoxes& boxes, std::int64_t vectors, int tile, int sharers, bool by_blocks) {
-  const std::int64_t rest = vectors % tile, rows = rest == 0 ? std::min<std::int64_t>(vectors, tile) : rest;
-  const std::int64_t fetched = by_blocks ? (rows + kWgmmaRows - 1) / kWgmmaRows * kWgmmaRows : std::int64_t{boxes.vectors} * sharers;
+std::int64_t rows_outside(const FetchedOperand& operand, const LoadBoxes& boxes) {
+  if (boxes.ends_early) return 0;
+  const std::int64_t rest = operand.vectors % operand.tile_vectors,
+                     rows = rest == 0 ? std::min<std::int64_t>(operand.vectors, operand.tile_vectors) : rest;
+  const std::int64_t fetched =
+      operand.by_blocks ? (rows + kWgmmaRows - 1) / kWgmmaRows * kWgmmaRows : std::int64_t{boxes.vectors} * operand.sharers;
   return std::clamp<std::int64_t>(fetched - rows, 0, boxes.vectors);
 }
-// Where a CTA has one tile, it may be a last one, for which the others wait; of several, few are. Last tiles whose neighbours are whole
-// lose less than where every CTA has rows outside: they have as many fewer to bring in (647 x 1600 x 1472 takes no longer than 640 x 1600 x
-// 1472 in tiles of 128 x 96; one H100, 25 November 2026, candidates of 18 products in bf16; FP8 was not asked).
+// Rows of 128 bytes that do not begin with a line of L2 are asked for in two parts; and those of slabs behind the end of K, where a k-tile
+// has several, are outside as well. (One H100, 25 November 2026: candidates of 161 products in bf16, 49 of them with such rows,
+// choose 1.036 of the best instead of 1.052 with both; 7923 x 512 x 10888 takes 200 us in 128 x 256, with K = 10880 150.)
+double odd_rows_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, const FetchedOperand& operand, int row_elems) {
+  constexpr double kClkPerRowAstride = 3;
+  const double rows = static_cast<double>(std::min<std::int64_t>(operand.vectors, operand.tile_vectors)) / operand.sharers;
+  const double astride = 1 - static_cast<double>(std::gcd(operand.pitch_bytes, std::int64_t{kSwizzleBytes})) / kSwizzleBytes;
+  const std::int64_t slabs = kernel.tile_k / row_elems, k_tiles = std::max<std::int64_t>(1, (p.k + kernel.tile_k - 1) / kernel.tile_k);
+  const auto behind = static_cast<double>(k_tiles * slabs - (p.k + row_elems - 1) / row_elems);
+  return rows *
+         (static_cast<double>(slabs) * astride * kClkPerRowAstride + behind / static_cast<double>(k_tiles) * c.issue_clk_per_row_outside);
+}
+// Where a CTA has one tile, it may be a last one, for which the others wait; of several, few are.
 double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, double rounds) {
-  constexpr double kOfLastTiles = 0.4;
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   double clk = c.issue_clk_per_stage;
-  const auto add = [&](bool k_major, std::int64_t vectors, int tile, int sharers, bool by_blocks) {
-    const LoadBoxes boxes = load_boxes(k_major, vectors, tile, sharers, kernel.tile_k, row_elems, p.k, p.batch, by_blocks);
-    const std::int64_t tiles = std::max<std::int64_t>(1, (vectors + tile - 1) / tile);
-    const double last = rounds > 1 ? 1 / static_cast<double>(tiles) : tiles > 1 && !promotes(kernel) ? kOfLastTiles : 1;
-    const auto outside = k_major ? static_cast<double>(rows_outside(boxes, vectors, tile, sharers, by_blocks)) * last
-                                 : std::max(0.0, boxes.vectors - static_cast<double>(vectors));
-    const int in_tile = by_blocks ? tile / sharers / boxes.vectors : 1;
+  const auto add = [&](const FetchedOperand& operand) {
+    const LoadBoxes boxes = load_boxes(operand, kernel.tile_k, row_elems, p.k, p.batch);
+    const std::int64_t tiles = std::max<std::int64_t>(1, (operand.vectors + operand.tile_vectors - 1) / operand.tile_vectors);
+    const double last = rounds > 1 ? 1 / static_cast<double>(tiles) : 1;
+    const double outside = operand.k_major ? static_cast<double>(rows_outside(operand, boxes)) * last
+                                           : std::max(0.0, boxes.vectors - static_cast<double>(operand.vectors));
+    const int in_tile = operand.by_blocks ? operand.tile_vectors / operand.sharers / boxes.vectors : 1;
     clk += (boxes.whole_tiles ? 1 : boxes.slabs * in_tile) * c.issue_clk_per_box + outside * boxes.slabs * c.issue_clk_per_row_outside;
+    if (operand.k_major) clk += odd_rows_clk(c, p, kernel, operand, row_elems);
   };
-  add(k_major_a(kernel), p.m, kernel.tile_m, kernel.cluster_n, fetches_by_blocks(p, kernel));
+  add({.k_major = k_major_a(kernel),
+       .vectors = p.m,
+       .pitch_bytes = p.lda * size_bytes(p.type_a),
+       .tile_vectors = kernel.tile_m,
+       .sharers = kernel.cluster_n,
+       .of_groups = is_grouped(p),
+       .by_blocks = fetches_by_blocks(p, kernel)});
   if (dequantises(kernel))
     clk += static_cast<double>(kernel.tile_n) / kW4BlockColumns * c.issue_clk_per_box;
   else
-    add(k_major_b(kernel), p.n, kernel.tile_n, kernel.cluster_m, false);
+    add({.k_major = k_major_b(kernel),
+         .vectors = p.n,
+         .pitch_bytes = p.ldb * size_bytes(p.type_b),
+         .tile_vectors = kernel.tile_n,
+         .sharers = kernel.cluster_m});
   return clk;
 }
 // Of the rows of a matrix's tiles, the share to fetch, in blocks of 64 that have rows, and the share that a warpgroup multiplies one after
@@ -280,6 +304,15 @@ double early_successor_us(const SchedulerParams& s, double busy_share) {
   constexpr double kGain = 0.4, kShareForAll = 0.27;
   return s.reduction == Reduction::separate ? kGain * std::clamp((1 - busy_share) / kShareForAll, 0.0, 1.0) : 0;
 }
+// So do those that whole tiles leave free, if they are many (one H100, 25 November 2026: 240 candidates of products with 65 to 2600 rows
+// that take less than 5 us; beside few rows of a long stream of weights nothing is gained, the next launch's would come in between).
+double early_launch_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double rounds, double busy_share) {
+  constexpr double kGain = 0.45, kShareForAny = 0.2, kShareForAll = 0.4;
+  constexpr std::int64_t kFewestRows = 65;
+  const bool asked = !promotes(kernel) && !dequantises(kernel) && p.m >= kFewestRows, whole = s.splits == 1 && s.stream_k_tiles == 0;
+  if (!asked || !whole || rounds > 1) return 0;
+  return kGain * std::clamp((1 - busy_share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
+}
 
 // A kernel's factor says how it uses the memory that it was measured with. Slower memory is slow for any kernel: the more of the time is
 // memory's own, the less a kernel's way of asking for it shows. (Else the kernel with the smallest factor would be taken wherever memory
@@ -366,6 +399,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
     const double constant_bytes = (p.constant_a ? m * k * ab : 0) + (p.constant_b ? bytes_b : 0);
     t.launch_us -= std::min(t.launch_us, c.early_fetch_us * constant_bytes / std::max(1.0, m * k * ab + bytes_b));
   }
+  t.launch_us -= std::min(t.launch_us, of_groups ? 0 : early_launch_us(p, kernel, s, rounds, t.busy_share));
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   const double stores = promotes(kernel) && consumer_warpgroups(kernel) > 2 ? kFp8StoresOfThree : 1;
