@@ -89,8 +89,8 @@ class GemmKernel {
     } else if (warp == 1) {
       ring_.init_empty();
       if (config.load == LoadPath::tma) {
-        if (!dequantises(config)) prefetch_maps(params_.mainloop.p);
-        prefetch_maps(params_.mainloop.q);
+        if (!dequantises(config)) TileBoxes<config, Operand::p>::prefetch_maps(params_.mainloop.p);
+        TileBoxes<config, Operand::q>::prefetch_maps(params_.mainloop.q);
       }
       TileStore<config>::prefetch(params_.epilogue);
     } else {
@@ -99,11 +99,6 @@ class GemmKernel {
       Pieces::init(params_, shared_);
     }
     arch::fence_barrier_init();
-  }
-
-  static SLUICE_DEVICE void prefetch_maps(const OperandParams& operand) {
-    arch::prefetch_tensor_map(operand.map);
-    if (operand.ends_early) arch::prefetch_tensor_map(operand.map_last);
   }
 
   SLUICE_DEVICE void sync_barriers_ready() const {

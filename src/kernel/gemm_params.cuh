@@ -16,8 +16,7 @@ namespace sluice {
 
 // One operand, as both load paths see it.
 struct OperandParams {
-  arch::TensorMap map;       // LoadPath::tma
-  arch::TensorMap map_last;  // of the box with which the last tile ends
+  arch::TensorMap map, map_last;  // LoadPath::tma; of the box with which the last tile ends
   arch::CachePolicy policy;
   const void* data;  // LoadPath::threads, and weights of 4 bits
   std::int64_t leading_elems;
@@ -26,10 +25,9 @@ struct OperandParams {
   std::int32_t batch_step;          // 1, or 0 when one matrix serves the whole batch
   std::int32_t stage_bytes;         // that arrive through the copy engine: less than the tile's where a tile is wider than the matrix
   bool whole_tiles;  // the map's third direction is K, in slabs of one swizzled row, and not the batch: one box is the tile of a stage
-  bool by_blocks;    // a box is 64 rows, and boxes behind a group's last row are left out
-  bool ends_early;   // boxes of the last tile end with the operand (core/load_boxes.hpp)
-  bool clips_k;      // the map's second and third direction both are K, so that boxes end with their group (launch/bind_groups.hpp)
-  bool constant;     // may be read before the kernel before this one has finished
+  bool by_blocks, ends_early;  // boxes of 64 rows behind a group's end are left out; the last tile's end with it (core/load_boxes.hpp)
+  bool clips_k;   // the map's second and third direction both are K, so that boxes end with their group (launch/bind_groups.hpp)
+  bool constant;  // may be read before the kernel before this one has finished
 };
 
 struct MainloopParams {

@@ -20,23 +20,24 @@ struct OperandView {
   const void* data;
   FetchedOperand fetched;
   bool constant;
-  std::int64_t matrices;
-  std::int64_t leading_elems;
-  std::int64_t batch_stride_elems;
+  std::int64_t matrices, leading_elems, batch_stride_elems;
   int other_tiles;      // how often each byte is fetched
   bool through_engine;  // and not by threads
 };
 
-LoadBoxes boxes_of(const Plan& plan, const OperandView& view) {
-  if (has_rings(plan.kernel)) return {.vectors = view.fetched.tile_vectors};  // what is not there is multiplied, too
-  return load_boxes(view.fetched, plan.kernel.tile_k, kSwizzleBytes / size_bytes(plan.problem.type_a), plan.problem.k, view.matrices);
+Status set_map(EncodeTensorMap encode, const GlobalTensor& tensor, const BoxShape& box, arch::TensorMap& out) {
+  Result<arch::TensorMap> map = encode(tensor, box);
+  if (!map) return map.error();
+  out = *map;
+  return Nothing{};
 }
 
 Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap encode, OperandParams& params) {
   const GemmProblem& p = plan.problem;
-  const LoadBoxes boxes = boxes_of(plan, view);
   const FetchedOperand& fetched = view.fetched;
-  const int vectors_of_stage = fetched.k_major ? boxes.vectors * fetched.sharers : fetched.tile_vectors;
+  const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
+  const LoadBoxes boxes = has_rings(plan.kernel) ? LoadBoxes{.vectors = fetched.tile_vectors}  // what is not there is multiplied, too
+                                                 : load_boxes(fetched, plan.kernel.tile_k, row_elems, p.k, view.matrices);
   // A byte fetched by one tile only would push others' operands out of L2 for nothing.
   params.policy = view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
   params.data = view.data;
@@ -48,11 +49,11 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.whole_tiles = boxes.whole_tiles;
   params.clips_k = is_grouped_along_k(p) && !fetched.k_major;
   params.constant = view.constant;
-  params.stage_bytes = vectors_of_stage * plan.kernel.tile_k * size_bytes(p.type_a);
+  params.stage_bytes =
+      (fetched.k_major ? boxes.vectors * fetched.sharers : fetched.tile_vectors) * plan.kernel.tile_k * size_bytes(p.type_a);
   params.batch_step = view.matrices == 1 || view.batch_stride_elems == 0 ? 0 : 1;
   if (!view.through_engine || plan.scheduler.k_tiles == 0) return Nothing{};
 
-  const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   const GlobalTensor matrices{.name = view.name,
                               .data = view.data,
                               .type = p.type_a,
@@ -70,15 +71,9 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
     tensor.matrix_stride_elems = row_elems;
   }
   if (params.clips_k) tensor = clipping_k(p, tensor, box.outer);
-  Result<arch::TensorMap> map = encode(tensor, box);
-  if (!map) return map.error();
-  params.map = *map;
-  params.map_last = *map;
-  if (boxes.last == 0) return Nothing{};
-  map = encode(matrices, {.inner = row_elems, .outer = boxes.last});
-  if (!map) return map.error();
-  params.map_last = *map;
-  return Nothing{};
+  if (Status s = set_map(encode, tensor, box, params.map); !s) return s;
+  params.map_last = params.map;
+  return boxes.last > 0 ? set_map(encode, matrices, {.inner = row_elems, .outer = boxes.last}, params.map_last) : Nothing{};
 }
 
 Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode, MainloopParams& params) {
@@ -145,10 +140,7 @@ Status fill_store_map(const Plan& plan, const GemmArguments& arguments, int widt
                       .matrix_stride_elems = p.batch_stride_d};
   const BoxShape box{.inner = store_box_columns(plan.kernel, width, size_bytes(p.type_d)), .outer = store_box_rows(plan.kernel, width)};
   if (is_grouped(p)) tensor = clipping_rows(p, tensor, box.outer);
-  Result<arch::TensorMap> map = encode(tensor, box);
-  if (!map) return map.error();
-  out = *map;
-  return Nothing{};
+  return set_map(encode, tensor, box, out);
 }
 
 Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode, EpilogueParams& params) {

@@ -108,6 +108,11 @@ struct TileBoxes {
       map = &params.map_last;
     }
   }
+
+  static SLUICE_DEVICE void prefetch_maps(const OperandParams& params) {
+    arch::prefetch_tensor_map(params.map);
+    if (params.ends_early) arch::prefetch_tensor_map(params.map_last);
+  }
 };
 
 }  // namespace sluice

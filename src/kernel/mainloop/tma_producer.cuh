@@ -31,9 +31,7 @@ class TmaProducer {
                       tile.group * params_.batch_step,
                       slice * Tile::kSliceBytes,
                       Tile::sharers(),
-                      boxes.of_slice,
-                      boxes.whole_tile,
-                      boxes.map,
+                      boxes,
                       kGroupsAlongK ? tile.first_k : 0,
                       kGroupsAlongK ? tile.end_k : 0};
     const int full_at = first && params_.constant ? tile.k_begin + Ring::kLayout.stages : tile.k_end;
@@ -61,9 +59,7 @@ class TmaProducer {
     int batch;
     int offset_bytes;  // in a slab
     std::uint16_t sharers;
-    int boxes;  // in a slab
-    bool whole_tile;
-    const arch::TensorMap* map;
+    Boxes boxes;
     int first_k, end_k;
   };
 
@@ -76,7 +72,7 @@ class TmaProducer {
   template <bool prefetch>
   SLUICE_DEVICE void load_slice(const Place& place, int k_tile, std::byte* tile, arch::Barrier* barrier) const {
     if constexpr (Tile::kSlabs > 1 && Tile::kSharers == 1) {
-      if (place.whole_tile) return load_box<prefetch>(place, tile, {0, place.vector, k_tile * Tile::kSlabs}, barrier);
+      if (place.boxes.whole_tile) return load_box<prefetch>(place, tile, {0, place.vector, k_tile * Tile::kSlabs}, barrier);
     }
     SLUICE_UNROLL
     for (int slab = 0; slab < Tile::kSlabs; ++slab) {
@@ -84,10 +80,10 @@ class TmaProducer {
       const int k = place.first_k + k_tile * config.tile_k + slab * Tile::kRowElems;
       if constexpr (Boxes::kMayBeBlocks) {
         SLUICE_NO_UNROLL
-        for (int box = 0; box < place.boxes; ++box)
+        for (int box = 0; box < place.boxes.of_slice; ++box)
           load_box<prefetch>(place, destination + box * Tile::kBlockBytes, {k, place.vector + box * kWgmmaRows, place.batch}, barrier);
       } else if constexpr (Tile::kMajor == arch::Major::k) {
-        if (place.boxes > 0) load_box<prefetch>(place, destination, {k, place.vector, place.batch}, barrier);
+        if (place.boxes.of_slice > 0) load_box<prefetch>(place, destination, {k, place.vector, place.batch}, barrier);
       } else {
         SLUICE_UNROLL
         for (int block = 0; block < Tile::kSliceVectors / Tile::kRowElems; ++block)
@@ -105,11 +101,11 @@ class TmaProducer {
   template <bool prefetch>
   SLUICE_DEVICE void load_box(const Place& place, std::byte* destination, arch::TensorCoordinates at, arch::Barrier* barrier) const {
     if constexpr (prefetch)
-      arch::tma_prefetch(*place.map, at);
+      arch::tma_prefetch(*place.boxes.map, at);
     else if constexpr (Tile::kSharers > 1)
-      arch::tma_load_multicast(destination, *place.map, at, barrier, place.sharers, params_.policy);
+      arch::tma_load_multicast(destination, *place.boxes.map, at, barrier, place.sharers, params_.policy);
     else
-      arch::tma_load(destination, *place.map, at, barrier, params_.policy);
+      arch::tma_load(destination, *place.boxes.map, at, barrier, params_.policy);
   }
 
   const OperandParams& params_;
