@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/kernel_layout.hpp"
+#include "core/groups.hpp"
 
 namespace sluice {
 
@@ -14,6 +14,12 @@ struct FetchedOperand {
   int tile_vectors = 0, sharers = 1;          // CTAs of a cluster that fetch a slice of a tile each
   bool of_groups = false, by_blocks = false;  // only the device knows where they end; boxes of 64 behind that are left out
 };
+constexpr FetchedOperand fetched_a(const GemmProblem& p, const KernelConfig& c) {
+  return {k_major_a(c), p.m, p.lda * size_bytes(p.type_a), c.tile_m, c.cluster_n, is_grouped(p), fetches_by_blocks(p, c)};
+}
+constexpr FetchedOperand fetched_b(const GemmProblem& p, const KernelConfig& c) {
+  return {k_major_b(c), p.n, p.ldb * size_bytes(p.type_b), c.tile_n, c.cluster_m};
+}
 struct LoadBoxes {
   bool whole_tiles = false;    // one box for all slabs of a stage: the map's third direction is K, in slabs, and not the batch
   int vectors = 0, slabs = 1;  // of a box, in a stage

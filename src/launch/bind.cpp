@@ -79,15 +79,9 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
 Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTensorMap encode, MainloopParams& params) {
   const GemmProblem& p = plan.problem;
   const KernelConfig& kernel = plan.kernel;
-  const bool swap = swapped(kernel);
   const OperandView a{.name = "A",
                       .data = arguments.a,
-                      .fetched = {.k_major = k_major_a(kernel),
-                                  .vectors = p.m,
-                                  .tile_vectors = kernel.tile_m,
-                                  .sharers = kernel.cluster_n,
-                                  .of_groups = is_grouped(p),
-                                  .by_blocks = fetches_by_blocks(p, kernel)},
+                      .fetched = fetched_a(p, kernel),
                       .constant = p.constant_a,
                       .matrices = row_matrices(p),
                       .leading_elems = p.lda,
@@ -96,7 +90,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .through_engine = kernel.load == LoadPath::tma && !streams(kernel)};
   const OperandView b{.name = "B",
                       .data = arguments.b,
-                      .fetched = {.k_major = k_major_b(kernel), .vectors = p.n, .tile_vectors = kernel.tile_n, .sharers = kernel.cluster_m},
+                      .fetched = fetched_b(p, kernel),
                       .constant = p.constant_b,
                       .matrices = p.batch,
                       .leading_elems = p.ldb,
@@ -106,9 +100,9 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
   params.k = static_cast<std::int32_t>(p.k);
   if (dequantises(kernel))
     bind_packed(plan, arguments, params);
-  else if (Status s = fill_operand(plan, swap ? b : a, encode, params.p); !s)
+  else if (Status s = fill_operand(plan, swapped(kernel) ? b : a, encode, params.p); !s)
     return s;
-  return fill_operand(plan, swap ? a : b, encode, params.q);
+  return fill_operand(plan, swapped(kernel) ? a : b, encode, params.q);
 }
 
 bool rows_aligned(const void* data, std::int64_t leading_elems, std::int64_t batch_stride_elems, std::int64_t bytes, int element_bytes) {

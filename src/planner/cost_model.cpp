@@ -63,8 +63,8 @@ std::int64_t rows_outside(const FetchedOperand& operand, const LoadBoxes& boxes)
   return std::clamp<std::int64_t>(fetched - rows, 0, boxes.vectors);
 }
 // Rows of 128 bytes that do not begin with a line of L2 are asked for in two parts; and those of slabs behind the end of K, where a k-tile
-// has several, are outside as well. (One H100, 25 November 2026: candidates of 161 products in bf16, 49 of them with such rows,
-// choose 1.036 of the best instead of 1.052 with both; 7923 x 512 x 10888 takes 200 us in 128 x 256, with K = 10880 150.)
+// has several, are outside as well. (One H100, 25 November 2026: candidates of 161 products in bf16, 25 of them with such rows,
+// choose 1.040 of the best instead of 1.052 with both; 7923 x 512 x 10888 takes 200 us in 128 x 256, with K = 10880 150.)
 double odd_rows_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, const FetchedOperand& operand, int row_elems) {
   constexpr double kClkPerRowAstride = 3;
   const double rows = static_cast<double>(std::min<std::int64_t>(operand.vectors, operand.tile_vectors)) / operand.sharers;
@@ -89,21 +89,11 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
     clk += (boxes.whole_tiles ? 1 : boxes.slabs * in_tile) * c.issue_clk_per_box + outside * boxes.slabs * c.issue_clk_per_row_outside;
     if (operand.k_major) clk += odd_rows_clk(c, p, kernel, operand, row_elems);
   };
-  add({.k_major = k_major_a(kernel),
-       .vectors = p.m,
-       .pitch_bytes = p.lda * size_bytes(p.type_a),
-       .tile_vectors = kernel.tile_m,
-       .sharers = kernel.cluster_n,
-       .of_groups = is_grouped(p),
-       .by_blocks = fetches_by_blocks(p, kernel)});
+  add(fetched_a(p, kernel));
   if (dequantises(kernel))
     clk += static_cast<double>(kernel.tile_n) / kW4BlockColumns * c.issue_clk_per_box;
   else
-    add({.k_major = k_major_b(kernel),
-         .vectors = p.n,
-         .pitch_bytes = p.ldb * size_bytes(p.type_b),
-         .tile_vectors = kernel.tile_n,
-         .sharers = kernel.cluster_m});
+    add(fetched_b(p, kernel));
   return clk;
 }
 // Of the rows of a matrix's tiles, the share to fetch, in blocks of 64 that have rows, and the share that a warpgroup multiplies one after
@@ -305,8 +295,8 @@ double early_successor_us(const SchedulerParams& s, double busy_share) {
   constexpr double kGain = 0.4, kShareForAll = 0.27;
   return s.reduction == Reduction::separate ? kGain * std::clamp((1 - busy_share) / kShareForAll, 0.0, 1.0) : 0;
 }
-// So do those that whole tiles leave free, if they are many (one H100, 25 November 2026: 240 candidates of products with 65 to 2600 rows
-// that take less than 5 us; beside few rows of a long stream of weights nothing is gained, the next launch's would come in between).
+// So do those that whole tiles leave free, if they are many (one H100, 25 November 2026: candidates of products with 65 to 2600 rows that
+// take less than 5 us, 0.4 us faster where less than two thirds of the SMs have a CTA; beside fewer rows nothing was gained).
 double early_launch_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double rounds, double busy_share) {
   constexpr double kGain = 0.45, kShareForAny = 0.2, kShareForAll = 0.4;
   constexpr std::int64_t kFewestRows = 65;
