@@ -62,18 +62,20 @@ std::int64_t rows_outside(const FetchedOperand& operand, const LoadBoxes& boxes)
       operand.by_blocks ? (rows + kWgmmaRows - 1) / kWgmmaRows * kWgmmaRows : std::int64_t{boxes.vectors} * operand.sharers;
   return std::clamp<std::int64_t>(fetched - rows, 0, boxes.vectors);
 }
-// Rows of 128 bytes that do not begin with a line of L2 are asked for in two parts; and those of slabs behind the end of K, where a k-tile
-// has several, are outside as well. (One H100, 25 November 2026: candidates of 161 products in bf16, 25 of them with such rows,
-// choose 1.040 of the best instead of 1.052 with both; 7923 x 512 x 10888 takes 200 us in 128 x 256, with K = 10880 150.)
+// Rows of 128 bytes that do not begin with a line of L2 are asked for in two parts, which tells behind the first ring of stages, that is
+// fetched while nobody waits; and those of slabs behind the end of K, where a k-tile has several, are outside as well. (One H100, 25
+// November 2026: candidates of 350 products in bf16, 80 of them with such rows. 1261 x 640 x 2664 in 128 x 64 takes 19.7 us, 800 cycles a
+// k-tile; 7923 x 512 x 10888 in 128 x 256 200, with K = 10880 150.)
 double odd_rows_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, const FetchedOperand& operand, int row_elems) {
-  constexpr double kClkPerRowAstride = 3;
+  constexpr double kClkPerRowAstride = 5;
   const double rows = static_cast<double>(std::min<std::int64_t>(operand.vectors, operand.tile_vectors)) / operand.sharers;
   const double astride = 1 - static_cast<double>(std::gcd(operand.pitch_bytes, std::int64_t{kSwizzleBytes})) / kSwizzleBytes;
-  const std::int64_t slabs = kernel.tile_k / row_elems, k_tiles = std::max<std::int64_t>(1, (p.k + kernel.tile_k - 1) / kernel.tile_k);
-  const std::int64_t slabs_of_k = (p.k + row_elems - 1) / row_elems;
-  const auto behind = static_cast<double>(k_tiles * slabs - slabs_of_k);
+  const std::int64_t slabs = kernel.tile_k / row_elems, slabs_of_k = (p.k + row_elems - 1) / row_elems;
+  const double k_tiles = std::max(1.0, std::ceil(static_cast<double>(p.k) / kernel.tile_k));
+  const double behind_ring = std::max(0.0, 1 - shared_memory_layout(kernel).stages / k_tiles);
+  const double slabs_behind = k_tiles * static_cast<double>(slabs) - static_cast<double>(slabs_of_k);
   return rows *
-         (static_cast<double>(slabs) * astride * kClkPerRowAstride + behind / static_cast<double>(k_tiles) * c.issue_clk_per_row_outside);
+         (static_cast<double>(slabs) * astride * behind_ring * kClkPerRowAstride + slabs_behind / k_tiles * c.issue_clk_per_row_outside);
 }
 // Where a CTA has one tile, it may be a last one, for which the others wait; of several, few are.
 double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, double rounds) {
@@ -179,7 +181,7 @@ double most_pieces(const SchedulerParams& s) {
   return 1 + std::ceil(s.k_tiles / range_k_tiles);
 }
 
-// Small parts are fetched from several pieces in one round trip (kernel/reduction/partial_sums.cuh).
+// Small parts are fetched from several pieces in one round trip, and those that are left one by one (kernel/reduction/partial_sums.cuh).
 double reduction_us(const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s, double clocks_per_us) {
   const double others = most_pieces(s) - 1;
   if (others <= 0) return 0;
@@ -190,7 +192,8 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
                clocks_per_us;
   if (s.reduction == Reduction::cluster)  // each CTA pushes all but its own part, and takes in as much
     return c.cluster_meeting_us + others / s.splits * bytes / c.push_bytes_per_clk_per_sm / clocks_per_us;
-  const double round_trips = std::ceil(others / pieces_at_once(kernel)) * c.collect_round_trip_us;
+  const int at_once = pieces_at_once(kernel), rest = static_cast<int>(others) % at_once;
+  const double round_trips = (std::floor(others / at_once) + rest) * c.collect_round_trip_us;
   return c.hand_over_us + std::max(round_trips, others * bytes / c.collect_bytes_per_clk_per_sm / clocks_per_us);
 }
 
@@ -268,18 +271,12 @@ double share_of_requests(const GemmProblem& p, const KernelConfig& kernel, const
   return cluster_size(kernel) == 1 && kernel.schedule == KernelSchedule::cooperative && together && fitted ? kLeft : 1;
 }
 
-// Pieces that are neighbours() fetch a block of tiles' operands once between them, and begin together.
-struct NeighboursShares {
-  double requests = 1, matrix = 1;
-};
-NeighboursShares shares_of_neighbours(const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
-  constexpr double kMatrix = 0.95;
-  const int ctas = neighbours(device, kernel, s);
-  if (ctas == 1) return {};
+// What neighbours() ask for of what they fetch: a block of tiles' operands once between them.
+double requests_of_neighbours(const KernelConfig& kernel, const SchedulerParams& s, int ctas) {
   const int across = std::min(s.cohort, ctas), along = ctas / across;
   const bool along_m = s.raster == Rasterization::along_m;
   const double rows = kernel.tile_m * (along_m ? along : across), columns = kernel.tile_n * (along_m ? across : along);
-  return {(rows + columns) / (ctas * (kernel.tile_m + kernel.tile_n)), kMatrix};
+  return (rows + columns) / (ctas * (kernel.tile_m + kernel.tile_n));
 }
 
 // CTAs that share stages by multicast wait for the slowest of them, which pieces, that begin when there is room, feel.
@@ -367,8 +364,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   constexpr double kRangesOfCodes = 1.03;
   const bool codes_for_many = dequantises(kernel) && kernel.tile_m >= 128 && !of_groups;
   if (s.stream_k_tiles > 0) sm_clk *= codes_for_many ? kRangesOfCodes : c.stream_k_factor;
-  const NeighboursShares near = shares_of_neighbours(device, kernel, s);
-  const double sm_us = sm_clk * near.matrix / clocks_per_us;
+  const double sm_us = sm_clk / clocks_per_us;
   // The longer the tensor cores are busy, and the more of them, the lower the clock that the power limit allows.
   const double power = c.throttle_factor * (1 / device.sustained_fraction - 1) * (1 - std::exp(-sm_us / c.throttle_us));
   t.matrix_us = matrix_factor * column_scales_factor(p, kernel) * sm_us * (1 + power * (codes_for_many ? 1 : std::min(1.0, t.busy_share)));
@@ -389,7 +385,10 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
                                                (std::min<double>(kernel.tile_m * kernel.cluster_m, m) * rows.fetched * ab +
                                                 std::min<double>(kernel.tile_n * kernel.cluster_n, n) *
                                                     (p.n > 0 && p.k > 0 ? bytes_b / (n * static_cast<double>(p.k)) : ab));
-  t.l2_us = factor * near.requests * share_of_requests(p, kernel, s, rounds) * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
+  const int together = neighbours(p, device, kernel, s);
+  // (Pairs gain some 3%, no more than the error of this.)
+  const double requests = together > 2 ? requests_of_neighbours(kernel, s, together) : share_of_requests(p, kernel, s, rounds);
+  t.l2_us = factor * requests * fetched / (device.l2_gb_per_s * c.l2_factor * 1e3);
 
   const double crowded = std::max(0.0, t.l2_us / std::max(t.matrix_us, 1e-9) - c.traffic_free_share);
   t.matrix_us *= 1 + c.traffic_throttle_factor * (1 - std::exp(-sm_us / c.traffic_throttle_us)) * std::min(1.0, crowded);

@@ -109,8 +109,9 @@ std::string chosen_lines(const Plan& plan) {
   out += fmt::format(", {} k-tiles of {}; {} CTAs of {} threads, {} stages, {} bytes of shared memory\n", plan.scheduler.k_tiles,
                      plan.kernel.tile_k, plan.grid_ctas, threads_per_cta(plan.kernel), shared_memory_layout(plan.kernel).stages,
                      plan.shared_memory_bytes);
-  if (const int ctas = neighbours(plan.device, plan.kernel, plan.scheduler); ctas > 1)
-    out += fmt::format("         launched as clusters of {}: neighbouring tiles' pieces, whose requests for the same lines meet\n", ctas);
+  if (const int ctas = neighbours(plan.problem, plan.device, plan.kernel, plan.scheduler); ctas > 1)
+    out += fmt::format("         launched as clusters of {}: neighbouring tiles{}, whose requests for the same lines meet\n", ctas,
+                       plan.scheduler.splits > 1 ? "' pieces" : "");
   const Roofs r = roofs_of(plan);
   out += fmt::format("         predicted {:.2f} us{}, {}", t.total_us, of_expected_groups(plan.problem),
                      engineering(t.total_us > 0 ? r.flops / t.total_us * 1e6 : 0, "FLOP/s"));

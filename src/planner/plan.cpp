@@ -113,6 +113,25 @@ std::int32_t thrifty_cohort(double clusters, double across_elems, double along_e
   return best;
 }
 
+// Neighbours that are launched together share most where their block of tiles is square.
+std::int32_t square_cohort(int clusters, double across_elems, double along_elems, std::int32_t across_clusters) {
+  const auto elems = [&](int width) { return width * across_elems + static_cast<double>(clusters) / width * along_elems; };
+  int best = 1;
+  for (int width = 2; width <= std::min(clusters, across_clusters); width *= 2)
+    if (elems(width) < elems(best)) best = width;
+  return best;
+}
+
+std::int32_t cohort_for(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+  const double rows = kernel.tile_m * kernel.cluster_m, columns = kernel.tile_n * kernel.cluster_n;
+  const bool along_m = s.raster == Rasterization::along_m;
+  const double across = along_m ? columns : rows, along = along_m ? rows : columns;
+  const std::int32_t most = along_m ? clusters_n(s) : clusters_m(s);
+  const int together = neighbours(p, device, kernel, s);
+  if (together > 1) return square_cohort(together, across, along, most);
+  return thrifty_cohort(std::min(clusters_that_fit(device, kernel), cluster_tiles(s)), across, along, most);
+}
+
 constexpr int kMostCtasInCluster = 8;  // that every Hopper promises to hold
 std::int32_t largest_power_of_two(std::int32_t limit) {
   std::int32_t power = 1;
@@ -154,13 +173,8 @@ SchedulerParams schedule_for(const GemmProblem& p, const DeviceSpec& device, con
   s.claim = options.claim.value_or(WorkClaim::fixed);
   s.min_k_tiles = std::max(1, options.min_k_tiles);
   cut_in_k(options, static_cast<std::int32_t>(slots), s);
-
-  // Along the longer side, so that strips are few and long.
-  const double cluster_rows = kernel.tile_m * kernel.cluster_m, cluster_columns = kernel.tile_n * kernel.cluster_n;
-  s.raster = options.raster.value_or(p.m >= p.n ? Rasterization::along_m : Rasterization::along_n);
-  const double in_flight = static_cast<double>(std::min<std::int64_t>(slots, cluster_tiles(s)));
-  s.cohort = s.raster == Rasterization::along_m ? thrifty_cohort(in_flight, cluster_columns, cluster_rows, clusters_n(s))
-                                                : thrifty_cohort(in_flight, cluster_rows, cluster_columns, clusters_m(s));
+  s.raster = options.raster.value_or(p.m >= p.n ? Rasterization::along_m : Rasterization::along_n);  // strips are few and long
+  s.cohort = cohort_for(p, device, kernel, s);
   return s;
 }
 
@@ -237,15 +251,18 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
 // Shorter pieces spend their time on filling and emptying the ring of stages.
 constexpr int kLeastPieceElems = 256;
 
-// The most pieces with which neighbours() holds; 0: none.
-std::int32_t pieces_of_neighbours(const DeviceSpec& device, const KernelConfig& kernel, SchedulerParams s) {
-  s.splits = 2;  // where more hold, two do
-  const int ctas = neighbours(device, kernel, s), tiles = cluster_tiles(s);
-  return ctas == 1 || tiles == 0 ? 0 : cluster_places(device, ctas) * ctas / tiles;
+// The most pieces that fit in clusters of neighbours; 0: none.
+std::int32_t pieces_of_neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, SchedulerParams s) {
+  const std::int32_t tiles = std::max(1, cluster_tiles(s));
+  for (const int ctas : {8, 4}) {
+    s.splits = cluster_places(device, ctas) * ctas / tiles;
+    if (s.splits >= 2 && neighbours(p, device, kernel, s) == ctas) return s.splits;
+  }
+  return 0;
 }
 
 // The ways to cut the tiles that may be worth their reduction: where whole tiles leave SMs idle.
-void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, std::vector<SchedulerParams>& all) {
+void add_cut_schedules(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, std::vector<SchedulerParams>& all) {
   const SchedulerParams whole = all.front();  // a copy: `all` grows
   const std::int32_t slots = clusters_that_fit(device, kernel), tiles = cluster_tiles(whole);
   const std::int32_t least = std::max(1, kLeastPieceElems / kernel.tile_k), most_pieces = whole.k_tiles / least;
@@ -257,11 +274,12 @@ void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, std
     PlanOptions cut;
     cut.splits = splits;
     cut_in_k(cut, slots, s);
+    s.cohort = cohort_for(p, device, kernel, s);
     if (check_forced(s, device, kernel)) all.push_back(s);
   };
   const std::int32_t full = std::min(slots / tiles, most_pieces);
   std::vector<std::int32_t> pieces{full, full * 3 / 4, full / 2, full / 4};
-  const std::int32_t near = std::min(pieces_of_neighbours(device, kernel, whole), most_pieces);
+  const std::int32_t near = std::min(pieces_of_neighbours(p, device, kernel, whole), most_pieces);
   if (std::find(pieces.begin(), pieces.end(), near) == pieces.end()) pieces.push_back(near);
   for (const std::int32_t splits : pieces)
     if (splits >= 2) add(SchedulerKind::split_k, splits);
@@ -271,6 +289,7 @@ void add_cut_schedules(const DeviceSpec& device, const KernelConfig& kernel, std
     s.reduction = reduction;
     s.splits = splits;
     s.min_k_tiles = least;
+    s.cohort = cohort_for(p, device, kernel, s);
     const bool helps = splits <= most_pieces && tiles <= launched_clusters_that_fit(device, kernel, s);
     if (helps && check_forced(s, device, kernel)) all.push_back(s);
   };
@@ -423,7 +442,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       continue;
     }
     if (!options.scheduler && !options.claim && !in_whole_tiles(p) && options.determinism != Determinism::batch_invariant)
-      add_cut_schedules(device, kernel, schedules);
+      add_cut_schedules(p, device, kernel, schedules);
     if (finds_scales(p)) std::erase_if(schedules, [](const SchedulerParams& s) { return s.reduction != Reduction::workspace; });
     const double factor = kernel_factor(calibration, kernel);
     for (const SchedulerParams& schedule : schedules) {

@@ -1,5 +1,5 @@
-// Pieces that meet in slices (Reduction::separate), in a cluster (Reduction::cluster) or as neighbours launched in a cluster: however few
-// of them run at once, nobody waits for ever, and D has the same bits.
+// Pieces that meet in slices (Reduction::separate), in a cluster (Reduction::cluster) or as neighbours launched in a cluster, and whole
+// tiles that are neighbours: however few of them run at once, nobody waits for ever, and D has the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,10 +28,13 @@ constexpr std::array kKernels = {
     "bf16_rc_coop_64x96x128_c1x1",      "bf16_rc_coop_64x40x256_c1x1",         "bf16_rc_coop_128x128x64_c1x1",
     "bf16_rc_coop_128x56x128_c1x1",     "bf16_rc_coop_256x144x64_c1x1",        "bf16_rc_coop_8x64x256_c1x1_swap",
     "bf16_rc_coop_16x64x256_c1x1_swap", "bf16_rc_coop_32x64x128_c1x1_x2_swap", "e4m3_rc_coop_64x64x128_c1x1_swap"};
+// Whose pieces meet in the workspace alone.
+constexpr const char* kPingpong = "bf16_rc_ping_64x64x64_c1x1";
 
+constexpr int kNeighboursK = 1560;  // shorter products have none
 // Of which the last row of tiles has `rows` rows, and the last column of them eight columns less than it could.
 struct Shape {
-  int tiles_m, tiles_n, k_tiles, rows;
+  int tiles_m, tiles_n, k_tiles, rows;  // k_tiles: 0 for those that make kNeighboursK
 };
 struct Meeting {
   Reduction reduction;
@@ -39,11 +42,11 @@ struct Meeting {
   Shape shape;
 };
 constexpr std::array kMeetings = {
-    Meeting{Reduction::separate, 3, {2, 2, 7, 3}},  Meeting{Reduction::workspace, 4, {4, 1, 5, 6}},
+    Meeting{Reduction::separate, 3, {2, 2, 0, 3}},  Meeting{Reduction::workspace, 2, {4, 2, 0, 6}},
     Meeting{Reduction::separate, 2, {2, 1, 5, 3}},  Meeting{Reduction::separate, 3, {1, 2, 3, 7}},
     Meeting{Reduction::separate, 8, {1, 1, 11, 5}}, Meeting{Reduction::separate, 20, {1, 1, 23, 1}},
     Meeting{Reduction::cluster, 2, {1, 2, 3, 3}},   Meeting{Reduction::cluster, 4, {2, 1, 6, 7}},
-    Meeting{Reduction::cluster, 8, {1, 1, 9, 8}},
+    Meeting{Reduction::cluster, 8, {1, 1, 9, 8}},   Meeting{Reduction::workspace, 1, {5, 3, 0, 5}},
 };
 
 GemmCase case_of(const Meeting& meeting, const KernelConfig& kernel, int index) {
@@ -51,9 +54,10 @@ GemmCase case_of(const Meeting& meeting, const KernelConfig& kernel, int index) 
   const Shape& shape = meeting.shape;
   c.problem.m = (shape.tiles_m - 1) * kernel.tile_m + shape.rows;
   c.problem.n = shape.tiles_n * kernel.tile_n - (index % 2 == 0 ? 8 : 3);  // stored by the copy engine, or element by element
-  c.problem.k = shape.k_tiles * kernel.tile_k - 8 * (index % 3);
+  const bool long_k = shape.k_tiles == 0 && !is_fp8(kernel.type_a);        // FP8 has no neighbours, and is slow here
+  c.problem.k = (long_k ? kNeighboursK : std::max(3, shape.k_tiles) * kernel.tile_k) - 8 * (index % 3);
   c.problem.type_d = std::array{DataType::bf16, DataType::fp32, DataType::fp16}[static_cast<std::size_t>(index / 2 % 3)];
-  c.options = {.scheduler = SchedulerKind::split_k, .reduction = meeting.reduction, .splits = meeting.splits};
+  if (meeting.splits > 1) c.options = {.scheduler = SchedulerKind::split_k, .reduction = meeting.reduction, .splits = meeting.splits};
   if (index % 4 == 1) c.problem.epilogue = {.bias = Bias::per_row};
   if (index % 4 == 3) {
     c.problem.epilogue = {.alpha = 0.5f, .beta = 1.5f, .bias = Bias::per_column};
@@ -80,7 +84,9 @@ struct Met {
 std::vector<Met> all_meetings() {
   std::vector<Met> all;
   int index = 0;
-  for (const char* kernel_name : kKernels)
+  std::vector<const char*> kernel_names(kKernels.begin(), kKernels.end());
+  kernel_names.push_back(kPingpong);
+  for (const char* kernel_name : kernel_names)
     for (const KernelConfig& kernel : kernel_list()) {
       if (name(kernel) != kernel_name) continue;
       for (const Meeting& meeting : kMeetings) {
@@ -106,7 +112,7 @@ class EveryMeeting : public testing::TestWithParam<int> {
 
 TEST_P(EveryMeeting, EndsWithTheSameBitsHoweverManyRunAtOnce) {
   const auto& [gemm_case, plan] = met();
-  const int clusters = plan.grid_ctas / launched_cluster_size(plan.device, plan.kernel, plan.scheduler);
+  const int clusters = launched_ctas(plan) / launched_cluster_size(plan);
   PlacedOperands operands(plan.problem, gemm_case, static_cast<std::uint64_t>(GetParam()));
   std::vector<unsigned char> first;
   // All at once, so that in the first run the pieces that come last find one another; then so few that most have to go before.
@@ -137,16 +143,22 @@ std::string title(const testing::TestParamInfo<int>& info) {
 INSTANTIATE_TEST_SUITE_P(Small, EveryMeeting, testing::Range(0, static_cast<int>(meetings().size())), title);
 
 TEST(Meetings, AreHeldByEveryKernelNamedHere) {
-  std::set<std::string> separate, cluster, neighbouring;
+  std::set<std::string> separate, cluster, pieces_together, tiles_together;
   std::set<std::tuple<Reduction, int, int>> ways;
+  bool without_work = false;
   for (const auto& [gemm_case, plan] : meetings()) {
     const SchedulerParams& s = plan.scheduler;
     if (s.reduction != Reduction::workspace) (s.reduction == Reduction::separate ? separate : cluster).insert(name(plan.kernel));
-    if (neighbours(plan.device, plan.kernel, s) > 1) neighbouring.insert(name(plan.kernel));
+    if (neighbours(plan.problem, plan.device, plan.kernel, s) > 1)
+      (s.splits > 1 ? pieces_together : tiles_together).insert(name(plan.kernel));
+    without_work |= launched_ctas(plan) > plan.grid_ctas;
     ways.insert({s.reduction, s.splits, s.tiles_m});
-    EXPECT_EQ(plan.workspace_bytes > 0, s.reduction != Reduction::cluster);
+    EXPECT_EQ(plan.workspace_bytes > 0, s.splits > 1 && s.reduction != Reduction::cluster);
   }
-  EXPECT_EQ(neighbouring.size(), 5u) << "all but the kernel in FP8, that with two CTAs on an SM, and those of the smallest tiles";
+  EXPECT_EQ(pieces_together.size(), 4u) << "all but FP8, two CTAs on an SM, the smallest and the largest tiles, and pingpong";
+  EXPECT_EQ(tiles_together.size(), 7u) << "the smallest and pingpong, too";
+  EXPECT_TRUE(tiles_together.contains(kPingpong));
+  EXPECT_TRUE(without_work) << "15 tiles are launched as two clusters of 8";
   for (const char* kernel_name : kKernels) {
     EXPECT_TRUE(cluster.contains(kernel_name)) << kernel_name;
     // Tiles of more than 64 accumulators a thread are not cut in many.

@@ -11,6 +11,7 @@
 #include "core/check_plan.hpp"
 #include "core/check_scheduler.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/launched_clusters.hpp"
 #include "core/occupancy.hpp"
 #include "core/tile_parts.hpp"
 #include "random_plans.hpp"
@@ -45,6 +46,13 @@ void check_fits_the_device(const Plan& plan) {
   } else {
     RC_ASSERT(plan.grid_ctas / cluster == item_count(plan.scheduler));
   }
+  // Neighbours are all there at once, and no cluster is without an item.
+  const int together = launched_cluster_size(plan), launched = launched_ctas(plan);
+  RC_ASSERT(launched % together == 0);
+  RC_ASSERT(launched >= plan.grid_ctas);
+  RC_ASSERT(launched - plan.grid_ctas < together);
+  if (neighbours(plan.problem, plan.device, plan.kernel, plan.scheduler) > 1)
+    RC_ASSERT(launched / together <= cluster_places(plan.device, together));
   const int most = shared_memory_layout(plan.kernel).total_bytes;
   RC_ASSERT((streams(plan.kernel) ? plan.shared_memory_bytes <= most : plan.shared_memory_bytes == most));
   RC_ASSERT(plan.shared_memory_bytes > 0);

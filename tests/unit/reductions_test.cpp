@@ -46,7 +46,7 @@ TEST(Reductions, AClusterTakesNoWorkspace) {
     const Plan made = planned(kTwoTiles, meeting(Reduction::cluster, splits));
     EXPECT_EQ(made.grid_ctas, 2 * splits);
     EXPECT_EQ(made.workspace_bytes, 0u);
-    EXPECT_EQ(launched_cluster_size(made.device, made.kernel, made.scheduler), splits);
+    EXPECT_EQ(launched_cluster_size(made), splits);
     EXPECT_GT(made.predicted.reduction_us, 0);
   }
 }
@@ -55,30 +55,58 @@ TEST(Reductions, AClusterTakesNoWorkspace) {
 TEST(Neighbours, ArePiecesOverTheSameKTiles) {
   constexpr const char* kTile64 = "bf16_rc_coop_64x64x64_c1x1_swap";
   const GemmProblem square{.m = 256, .n = 256, .k = 32768};
-  const auto launched = [](const Plan& made) { return launched_cluster_size(made.device, made.kernel, made.scheduler); };
   for (const Reduction reduction : {Reduction::workspace, Reduction::separate}) {
-    EXPECT_EQ(launched(planned(square, meeting(reduction, 7, kTile64))), 8);
-    EXPECT_EQ(launched(planned(square, meeting(reduction, 8, kTile64))), 1) << "128 CTAs do not fit in 15 clusters of 8";
-    EXPECT_EQ(launched(planned(square, meeting(reduction, 30))), 4) << "four tiles of 128 x 128";
-    EXPECT_EQ(launched(planned(kTwoTiles, meeting(reduction, 7))), 1) << "two tiles have no neighbours";
-    EXPECT_EQ(launched(planned(square, meeting(reduction, 7, "bf16_rc_coop_64x64x128_c2x2_swap"))), 4) << "the kernel's own";
-    EXPECT_EQ(launched(planned({.m = 256, .n = 1024, .k = 4096}, meeting(reduction, 2, kTile64))), 1) << "64 tiles fill a GPC many times";
-    EXPECT_EQ(launched(planned({.m = 256, .n = 256, .k = 4096, .batch = 2}, meeting(reduction, 3, kTile64))), 1)
+    EXPECT_EQ(launched_cluster_size(planned(square, meeting(reduction, 7, kTile64))), 8);
+    EXPECT_EQ(launched_cluster_size(planned(square, meeting(reduction, 8, kTile64))), 2)
+        << "128 CTAs do not fit in 15 clusters of 8, but in pairs";
+    EXPECT_EQ(launched_cluster_size(planned(square, meeting(reduction, 30))), 4) << "four tiles of 128 x 128";
+    EXPECT_EQ(launched_cluster_size(planned(square, meeting(reduction, 2, kTile64))), 1) << "32 CTAs do not wait for L2";
+    EXPECT_EQ(launched_cluster_size(planned({.m = 256, .n = 128, .k = 32768}, meeting(reduction, 30))), 1)
+        << "tiles of one column share B alone";
+    EXPECT_EQ(launched_cluster_size(planned(square, meeting(reduction, 7, "bf16_rc_coop_64x64x128_c2x2_swap"))), 4) << "the kernel's own";
+    EXPECT_EQ(launched_cluster_size(planned({.m = 192, .n = 320, .k = 8192}, meeting(reduction, 4, kTile64))), 1)
+        << "15 tiles make no blocks of 4";
+    EXPECT_EQ(launched_cluster_size(planned({.m = 256, .n = 256, .k = 4096, .batch = 2}, meeting(reduction, 3, kTile64))), 1)
         << "matrices share nothing";
   }
+  EXPECT_EQ(launched_cluster_size(planned(square, meeting(Reduction::workspace, 7, "bf16_rc_ping_64x64x64_c1x1"))), 1)
+      << "pingpong's pieces count by their rank in a cluster";
   PlanOptions by_ticket = meeting(Reduction::workspace, 7, kTile64);
   by_ticket.claim = WorkClaim::ticket;
-  EXPECT_EQ(launched(planned(square, by_ticket)), 1) << "who takes which piece is not known before";
-  const GemmProblem whole{.m = 256, .n = 256, .k = 64};
-  EXPECT_EQ(launched(planned(whole, {.scheduler = SchedulerKind::one_tile_per_cta, .kernel_name = kTile64})), 1);
+  EXPECT_EQ(launched_cluster_size(planned(square, by_ticket)), 1) << "who takes which piece is not known before";
+}
+
+TEST(Neighbours, AreWholeTilesThatAreThereAtOnce) {
+  const auto whole = [](const GemmProblem& p, const char* kernel) { return planned(p, {.kernel_name = kernel, .keep_candidates = false}); };
+  constexpr const char *kPingpong = "bf16_rc_ping_128x64x64_c1x1", *kCooperative = "bf16_rc_coop_128x64x64_c1x1_swap";
+  for (const char* kernel : {kPingpong, kCooperative}) {
+    const Plan eights = whole({.m = 1024, .n = 768, .k = 4096}, kernel);
+    EXPECT_EQ(launched_cluster_size(eights), 8) << "96 tiles";
+    EXPECT_EQ(launched_ctas(eights), 96);
+    EXPECT_EQ(eights.scheduler.cohort, 4) << "2 x 4 tiles of 128 x 64 are square";
+    const Plan uneven = whole({.m = 1100, .n = 700, .k = 4096}, kernel);
+    EXPECT_EQ(uneven.grid_ctas, 99);
+    EXPECT_EQ(launched_ctas(uneven), 104) << "the last five find nothing";
+    EXPECT_EQ(launched_cluster_size(whole({.m = 1024, .n = 1024, .k = 4096}, kernel)), 2) << "128 tiles fit in pairs alone";
+    EXPECT_EQ(launched_cluster_size(whole({.m = 1024, .n = 2048, .k = 4096}, kernel)), 1) << "256 tiles take more than one round";
+    EXPECT_EQ(launched_cluster_size(whole({.m = 1024, .n = 768, .k = 1024}, kernel)), 1) << "starting together takes longer than it saves";
+    EXPECT_EQ(launched_cluster_size(whole({.m = 128, .n = 4096, .k = 4096}, kernel)), 1) << "one row of tiles";
+  }
+  EXPECT_EQ(launched_cluster_size(whole({.m = 1024, .n = 3328, .k = 4096}, "bf16_rc_coop_128x256x64_c1x1")), 1)
+      << "large tiles ask L2 for little";
+  EXPECT_EQ(launched_cluster_size(whole({.m = 1024, .n = 1344, .k = 4096}, "bf16_rc_coop_128x96x64_c2x1")), 2) << "the kernel's own";
+  const GemmProblem fp8{.m = 1024, .n = 768, .k = 4096, .type_a = DataType::e4m3, .type_b = DataType::e4m3};
+  EXPECT_EQ(launched_cluster_size(whole(fp8, "e4m3_rc_ping_128x64x128_c1x1")), 1) << "FP8 gained nothing";
 }
 
 TEST(Neighbours, AreConsideredAndExplained) {
-  const Plan made = planned({.m = 256, .n = 256, .k = 32768}, {.keep_candidates = true});
+  const GemmProblem square{.m = 256, .n = 256, .k = 32768};
+  const Plan made = planned(square, {.keep_candidates = true});
   bool considered = false;
-  for (const Candidate& c : made.candidates) considered |= c.scheduler.splits > 1 && neighbours(made.device, c.kernel, c.scheduler) == 8;
+  for (const Candidate& c : made.candidates)
+    considered |= c.scheduler.splits > 1 && neighbours(made.problem, made.device, c.kernel, c.scheduler) == 8;
   EXPECT_TRUE(considered);
-  const Plan forced = planned({.m = 256, .n = 256, .k = 32768}, meeting(Reduction::workspace, 7, "bf16_rc_coop_64x64x64_c1x1_swap"));
+  const Plan forced = planned(square, meeting(Reduction::workspace, 7, "bf16_rc_coop_64x64x64_c1x1_swap"));
   EXPECT_NE(explain(forced).find("launched as clusters of 8"), std::string::npos) << explain(forced);
 }
 

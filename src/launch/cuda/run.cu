@@ -27,12 +27,12 @@ Status launch(const Plan& plan, const void* kernel, void* params, Stream stream)
     return s;
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim = {static_cast<unsigned>(launched_cluster_size(plan.device, plan.kernel, plan.scheduler)), 1, 1};
+  attributes[0].val.clusterDim = {static_cast<unsigned>(launched_cluster_size(plan)), 1, 1};
   // The kernel waits for its predecessor itself, before it touches global memory: what overlaps is launch and set-up alone.
   attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = {static_cast<unsigned>(plan.grid_ctas), 1, 1};
+  config.gridDim = {static_cast<unsigned>(launched_ctas(plan)), 1, 1};
   config.blockDim = {static_cast<unsigned>(threads_per_cta(plan.kernel)), 1, 1};
   config.dynamicSmemBytes = static_cast<std::size_t>(plan.shared_memory_bytes);
   config.stream = stream;

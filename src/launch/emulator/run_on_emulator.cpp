@@ -104,9 +104,9 @@ Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const Gem
   if (!params) return params.error();
   const TracedGemmParams all{*params, trace};
 
-  const int cluster = launched_cluster_size(plan.device, plan.kernel, plan.scheduler);
+  const int cluster = launched_cluster_size(plan);
   emulated::Launch launch{
-      .clusters = plan.grid_ctas / cluster,
+      .clusters = launched_ctas(plan) / cluster,
       .ctas_per_cluster = cluster,
       .threads_per_cta = threads_per_cta(plan.kernel),
       .shared_memory_bytes = plan.shared_memory_bytes,
