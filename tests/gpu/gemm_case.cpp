@@ -134,6 +134,17 @@ void add_meetings(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
     }
 }
 
+// Whole tiles that are launched as neighbours, the last of which have no item: 63 as clusters of 8, 121 as pairs.
+void add_neighbours(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
+  const std::int64_t tm = kernel.tile_m, tn = kernel.tile_n;
+  for (const auto& [tiles_m, tiles_n] : {std::pair{7, 9}, {11, 11}}) {
+    GemmCase c = sized("neighbours", tiles_m * tm - 3, tiles_n * tn - 8, tiles_m == 7 ? 1544 : 1608);
+    c.problem.constant_b = tiles_m == 7;
+    c.exactness = tiles_m == 7 ? bench::Exactness::exact : bench::Exactness::bounded;
+    cases.push_back(std::move(c));
+  }
+}
+
 // Operands fetched before the kernel before this one has ended.
 void add_constants(std::vector<GemmCase>& cases, const KernelConfig& kernel) {
   const std::int64_t cm = kernel.tile_m * kernel.cluster_m, cn = kernel.tile_n * kernel.cluster_n;
@@ -421,6 +432,7 @@ std::vector<GemmCase> cases_for(const KernelConfig& kernel, int kernel_index, bo
   add_tiles(cases, kernel);
   add_pieces(cases, kernel);
   add_meetings(cases, kernel);
+  add_neighbours(cases, kernel);
   add_constants(cases, kernel);
   add_epilogues(cases);
   add_nothing_to_multiply(cases);
