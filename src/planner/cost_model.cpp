@@ -66,13 +66,14 @@ std::int64_t rows_outside(const FetchedOperand& operand, const LoadBoxes& boxes)
 // fetched while nobody waits; and those of slabs behind the end of K, where a k-tile has several, are outside as well. (One H100, 25
 // November 2026: candidates of 350 products in bf16, 80 of them with such rows. 1261 x 640 x 2664 in 128 x 64 takes 19.7 us, 800 cycles a
 // k-tile; 7923 x 512 x 10888 in 128 x 256 200, with K = 10880 150.)
-double odd_rows_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, const FetchedOperand& operand, int row_elems) {
+double odd_rows_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, const FetchedOperand& operand, int row_elems,
+                    double rounds) {
   constexpr double kClkPerRowAstride = 5;
   const double rows = static_cast<double>(std::min<std::int64_t>(operand.vectors, operand.tile_vectors)) / operand.sharers;
   const double astride = 1 - static_cast<double>(std::gcd(operand.pitch_bytes, std::int64_t{kSwizzleBytes})) / kSwizzleBytes;
   const std::int64_t slabs = kernel.tile_k / row_elems, slabs_of_k = (p.k + row_elems - 1) / row_elems;
   const double k_tiles = std::max(1.0, std::ceil(static_cast<double>(p.k) / kernel.tile_k));
-  const double behind_ring = std::max(0.0, 1 - shared_memory_layout(kernel).stages / k_tiles);
+  const double behind_ring = std::max(0.0, 1 - shared_memory_layout(kernel).stages / (k_tiles * std::max(1.0, rounds)));
   const double slabs_behind = k_tiles * static_cast<double>(slabs) - static_cast<double>(slabs_of_k);
   return rows *
          (static_cast<double>(slabs) * astride * behind_ring * kClkPerRowAstride + slabs_behind / k_tiles * c.issue_clk_per_row_outside);
@@ -89,7 +90,7 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
                                            : std::max(0.0, boxes.vectors - static_cast<double>(operand.vectors));
     const int in_tile = operand.by_blocks ? operand.tile_vectors / operand.sharers / boxes.vectors : 1;
     clk += (boxes.whole_tiles ? 1 : boxes.slabs * in_tile) * c.issue_clk_per_box + outside * boxes.slabs * c.issue_clk_per_row_outside;
-    if (operand.k_major) clk += odd_rows_clk(c, p, kernel, operand, row_elems);
+    if (operand.k_major) clk += odd_rows_clk(c, p, kernel, operand, row_elems, rounds);
   };
   add(fetched_a(p, kernel));
   if (dequantises(kernel))
@@ -192,8 +193,10 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
                clocks_per_us;
   if (s.reduction == Reduction::cluster)  // each CTA pushes all but its own part, and takes in as much
     return c.cluster_meeting_us + others / s.splits * bytes / c.push_bytes_per_clk_per_sm / clocks_per_us;
-  const int at_once = pieces_at_once(kernel), rest = static_cast<int>(others) % at_once;
-  const double round_trips = (std::floor(others / at_once) + rest) * c.collect_round_trip_us;
+  const int at_once = pieces_at_once(kernel), most = static_cast<int>(others);
+  const auto trips = [&](int pieces) { return pieces / at_once + pieces % at_once; };
+  const bool even = s.kind == SchedulerKind::split_k;  // else some tiles have one less
+  const double round_trips = std::max(trips(most), even ? 0 : trips(most - 1)) * c.collect_round_trip_us;
   return c.hand_over_us + std::max(round_trips, others * bytes / c.collect_bytes_per_clk_per_sm / clocks_per_us);
 }
 
@@ -324,6 +327,16 @@ double bytes_fetched_again(const DeviceSpec& device, const SchedulerParams& s, d
   return (1 - kept) * (1 - rounds) * (by_others(bytes_a, clusters_n(s)) + by_others(bytes_b, clusters_m(s)));
 }
 
+// Of 16-bit operands: consumers begin anew in every round, which pingpong hides but for the hand-over; and rows of a tile that are no
+// multiple of 64 bytes take more boxes to store. (One H100, 25 November 2026: candidates of 540 products; beside 0.2 us of 2.5 it tells.)
+double small_change_us(const KernelConfig& kernel, double rounds) {
+  constexpr double kRound = 0.3, kRoundOfPingpong = 0.1, kOddColumns = 0.2;
+  constexpr int kEvenColumns = 32;
+  if (promotes(kernel) || dequantises(kernel) || streams(kernel)) return 0;
+  const double round = kernel.schedule == KernelSchedule::pingpong ? kRoundOfPingpong : kRound;
+  return round * std::max(0.0, std::ceil(rounds) - 1) + (kernel.tile_n % kEvenColumns == 0 ? 0 : kOddColumns);
+}
+
 // FP8 (one H200, 24 November 2026, all candidates of the suite fp8). Where a long stream of weights has a CTA each, SMs without one are
 // missed. Of three consumer warpgroups two multiply while one stores.
 constexpr double kFp8IdleShare = 0.4, kFp8FreeStreamUs = 10, kFp8StoresOfThree = 0.65;
@@ -408,6 +421,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double stores = promotes(kernel) && consumer_warpgroups(kernel) > 2 ? kFp8StoresOfThree : 1;
   t.exposed_epilogue_us =
       factor * store_us * stores * (pingpong ? c.exposed_stores_pingpong : std::ceil(rounds) * c.exposed_stores_cooperative);
+  if (!of_groups) t.exposed_epilogue_us += small_change_us(kernel, rounds);
   t.reduction_us = std::max(0.0, reduction_us(c, kernel, s, clocks_per_us) - early_successor_us(s, t.busy_share));
   t.total_us =
       t.launch_us + overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent) + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
