@@ -54,7 +54,8 @@ GemmCase case_of(const Meeting& meeting, const KernelConfig& kernel, int index) 
   const Shape& shape = meeting.shape;
   c.problem.m = (shape.tiles_m - 1) * kernel.tile_m + shape.rows;
   c.problem.n = shape.tiles_n * kernel.tile_n - (index % 2 == 0 ? 8 : 3);  // stored by the copy engine, or element by element
-  const bool long_k = shape.k_tiles == 0 && !is_fp8(kernel.type_a);        // FP8 has no neighbours, and is slow here
+  // FP8 and large tiles have no neighbours, and are slow here.
+  const bool long_k = shape.k_tiles == 0 && !is_fp8(kernel.type_a) && kernel.tile_m * kernel.tile_n <= 128 * 128;
   c.problem.k = (long_k ? kNeighboursK : std::max(3, shape.k_tiles) * kernel.tile_k) - 8 * (index % 3);
   c.problem.type_d = std::array{DataType::bf16, DataType::fp32, DataType::fp16}[static_cast<std::size_t>(index / 2 % 3)];
   if (meeting.splits > 1) c.options = {.scheduler = SchedulerKind::split_k, .reduction = meeting.reduction, .splits = meeting.splits};
