@@ -31,7 +31,7 @@ int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfi
   const std::int64_t tiles = std::int64_t{s.tiles_m} * s.tiles_n, ctas = tiles * s.splits;
   const double busy = static_cast<double>(ctas) / device.sm_count;
   if (std::min(s.tiles_m, s.tiles_n) < 2 || p.k < kShortestK || busy < kLeastBusyShare) return 1;
-  const auto fit = [&](int together) { return (ctas + together - 1) / together <= cluster_places(device, together); };
+  const auto fit = [&](int together) { return ctas <= std::int64_t{cluster_places(device, together)} * together; };
   const auto in_blocks = [&](int together) { return s.splits == 1 || tiles % together == 0; };
   if (fit(8)) return in_blocks(8) ? 8 : in_blocks(4) ? 4 : 1;
   return fit(2) && in_blocks(2) ? 2 : 1;

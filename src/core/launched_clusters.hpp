@@ -9,10 +9,10 @@
 
 namespace sluice {
 
-// Neighbours: tiles side by side read the same lines of A and B. So the CTAs of a launch whose items are all there at once are put together
-// as clusters of 8 (or 4, or 2), be the kernel's own clusters smaller: a cluster lies on one GPC, whose requests for a line count as one on
-// their way to L2 if they come together. The CTAs know nothing of it. So many are together; 1: as the kernel has it, where operands are not
-// shared both ways, or a place for each cluster is not sure.
+// Neighbours: tiles side by side, whole or in pieces over the same k-tiles, read the same lines of A and B. Where a kernel has no cluster
+// of its own to fetch them once, and all CTAs of the launch run at once, they are launched as clusters of 8 (or 4, or 2) all the same: a
+// cluster lies on one GPC, whose requests for a line count as one on their way to L2 if they come together. The CTAs know nothing of it.
+// Returns how many are together; 1: launched as the kernel is.
 int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s);
 
 // With the kernel's own, and those in which pieces of a tile meet.

@@ -37,8 +37,9 @@ constexpr bool joins_in_slices(const KernelConfig& c) {
   return joins_pieces(c) && k_major_a(c) && k_major_b(c) && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma &&
          consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (c.ctas_per_sm == 1 ? 64 : 16);
 }
-// Whether the kernel's CTAs may be launched in clusters that are none of its own (core/launched_clusters.hpp): then their rank there does
-// not say which part of a tile is theirs. (16-bit operands: no others were timed. Tiles of 16 x 64 gained nothing.)
+// Whether pieces may be launched in clusters that are none of the kernel's own (core/launched_clusters.hpp): then the rank of a CTA there
+// does not say which part of a tile is its own. (Whole tiles are so launched by any kernel. Pieces of 16 x 64 and pingpong's gained
+// nothing.)
 constexpr bool takes_neighbours(const KernelConfig& c) {
   constexpr int kLeastElems = 64 * 32;
   return joins_pieces(c) && cluster_size(c) == 1 && c.ctas_per_sm == 1 && c.schedule == KernelSchedule::cooperative &&
