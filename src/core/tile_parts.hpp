@@ -1,20 +1,14 @@
 // How a tile that is computed in pieces is shared out among those who finish it (Reduction::separate, Reduction::cluster).
 #pragma once
 
+#include <cstdint>
+
 #include "sluice/schedule.hpp"
 
 #include "core/kernel_layout.hpp"
+#include "core/tile_parts_table.hpp"
 
 namespace sluice {
-
-// Which part of a tile a CTA stores.
-// Packets of four accumulators a thread, 8 columns of Q each, counted through a warpgroup's blocks. All of them, unless other CTAs finish
-// the rest of the tile (Reduction::cluster).
-struct TilePart {
-  int begin = 0;
-  int end = 1 << 20;
-  bool whole_chunks = true;  // of the epilogue
-};
 
 // Sums are handed over in packets of four accumulators a thread: 64 rows of P by 8 columns of Q for a warpgroup.
 constexpr int packets_per_warpgroup(const KernelConfig& c) { return accumulators_per_thread(c) / 4; }
@@ -47,8 +41,7 @@ constexpr bool takes_neighbours(const KernelConfig& c) {
 }
 // Slices of a tile under Reduction::separate: one for each piece, as long as there are packets for them and bits in the word they share.
 constexpr int slices_of_tile(const KernelConfig& c, int splits) {
-  constexpr int kMostSlices = 16;
-  const int packets = packets_per_warpgroup(c), most = packets < kMostSlices ? packets : kMostSlices;
+  const int packets = packets_per_warpgroup(c), most = packets < kMostParts ? packets : kMostParts;
   return splits < most ? splits : most;
 }
 
@@ -70,6 +63,13 @@ constexpr int part_owner(const KernelConfig& c, int packet, int splits) {
   const int chunk = packet / packets_per_block(c) * chunks_per_block(c) + packet % packets_per_block(c) / kPacketsPerChunk;
   return ((chunk + 1) * splits - 1) / chunks_per_warpgroup(c);
 }
+// All of them, for the launch.
+constexpr TileParts tile_parts(const KernelConfig& c, int count) {
+  TileParts parts{.count = count, .whole_chunks = parts_are_chunks(c, count)};
+  for (int i = 0; i <= count; ++i) parts.begin[i] = static_cast<std::uint8_t>(part_begin(c, i, count));
+  return parts;
+}
+
 // Whether the ring of stages, idle by then, can take in what the others push.
 constexpr bool parts_fit(const KernelConfig& c, int splits) {
   int most = 0;

@@ -28,14 +28,16 @@ class Dispatcher {
 
   // By the whole warp. The first item with work, `item` or behind it, goes into the ring at once.
   SLUICE_DEVICE void put_first(int& item) const {
-    const int items = params_.schedule.items.count();
-    WorkTile tile;
-    tile.peers = 0;
-    SLUICE_NO_UNROLL
-    for (;; item += units()) {
-      if (item < items) tile = tile_of(item);
-      if (tile.peers > 0 || item >= items) break;
+    const auto& items = params_.schedule.items;
+    TilePiece piece{.peers = 0};
+    if (!items.cuts()) {  // one after the other: this runs once, from cold instruction memory, and somebody waits for it
+      if (item < items.count()) piece = items.piece_at(item);
+    } else {
+      SLUICE_NO_UNROLL
+      for (; item < items.count(); item += units())
+        if (piece = items.piece_at(item); piece.peers > 0) break;
     }
+    const WorkTile tile = of_this_cta(params_.schedule.order.place(piece));
     if (arch::lane() == 0) work_.put_first(tile);
   }
 
@@ -52,7 +54,7 @@ class Dispatcher {
     for (;;) {
       item = early ? item + units() : tickets_.next(params_.reduction.counter, items);
       if (item >= items) break;
-      const WorkTile tile = tile_of(item);
+      const WorkTile tile = of_this_cta(params_.schedule.item_at(item));
       if (tile.peers > 0) work_.put(tile, at);
     }
     work_.put_end(at);
@@ -61,8 +63,7 @@ class Dispatcher {
  private:
   static constexpr bool kInCluster = cluster_size(config) > 1;
 
-  SLUICE_DEVICE WorkTile tile_of(int item) const {
-    WorkTile tile = params_.schedule.item_at(item);
+  SLUICE_DEVICE WorkTile of_this_cta(WorkTile tile) const {
     tile.row_end = params_.epilogue.m;
     return work_.of_this_cta(tile);
   }

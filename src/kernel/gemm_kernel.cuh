@@ -57,15 +57,7 @@ class GemmKernel {
       if (warp == kScaleWarp) ScaleProducer<config>(params_.mainloop, ring_).fill_with_ones();
     // While barriers are being made.
     if (warp == kDispatcherWarp && known_early()) Dispatcher<config>(params_, work_, tickets_).put_first(item);
-    sync_barriers_ready();
-    if (params_.early_successor) arch::allow_successor();
-    if (warpgroup == 0) {
-      if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
-      produce_and_dispatch(warp, item);
-    } else {
-      if constexpr (kSplitsRegisters) arch::raise_register_limit<register_split(config).consumer>();
-      consume(warpgroup - 1);
-    }
+    warpgroup == 0 ? produce_and_dispatch(warp, item) : consume(warpgroup - 1);
     if constexpr (kInCluster) {  // the other CTA may still arrive at this one's barriers
       arch::cluster_arrive_relaxed();
       arch::cluster_wait();
@@ -112,22 +104,27 @@ class GemmKernel {
 
   SLUICE_DEVICE bool known_early() const { return Dispatcher<config>::known_early(params_); }
 
+  // Each role goes to its code before barriers are ready: the way there is cold, and somebody waits behind.
   SLUICE_DEVICE void produce_and_dispatch(int warp, int item) {
+    if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
     if (warp == kDispatcherWarp) {
       arch::note_role("dispatcher");
+      sync_barriers_ready();
       if constexpr (computes_groups(config))
         if (params_.groups.grouping != Grouping::none) return GroupedDispatcher<config>(params_, work_, tickets_).run();
       if (arch::elect_one()) Dispatcher<config>(params_, work_, tickets_).run(item);
-      return;
-    }
-    if constexpr (config.load == LoadPath::threads) {
+    } else if constexpr (config.load == LoadPath::threads) {
+      sync_barriers_ready();
       produce(ThreadProducer<config>(params_.mainloop, ring_));
     } else if (warp == 0) {
+      sync_barriers_ready();
       if (arch::elect_one()) produce(ProducerOfP(params_.mainloop, ring_));
     } else if (warp == 1) {
+      sync_barriers_ready();
       if (arch::elect_one()) produce(TmaProducer<config, Operand::q>(params_.mainloop, ring_));
-    } else if constexpr (promotes(config)) {
-      produce(ScaleProducer<config>(params_.mainloop, ring_));
+    } else {
+      sync_barriers_ready();
+      if constexpr (promotes(config)) produce(ScaleProducer<config>(params_.mainloop, ring_));
     }
   }
 
@@ -137,7 +134,7 @@ class GemmKernel {
     typename Ring::Position at;
     typename Work::Position work_at;
     SLUICE_NO_UNROLL
-    for (bool first = true;; first = false) {
+    for (bool first = true;;) {
       const WorkTile tile = work_.read(work_at);
       if (tile.peers == 0) break;
       if constexpr (Producer::kAlone)
@@ -146,11 +143,15 @@ class GemmKernel {
         work_.release(work_at);
       trace.begin(tile);
       producer.load(at, tile, first);
+      first = first && tile.k_begin == tile.k_end;
       trace.mark(TraceEvent::mainloop_end);
     }
   }
 
   SLUICE_DEVICE void consume(int warpgroup) const {
+    sync_barriers_ready();
+    if (params_.early_successor) arch::allow_successor();
+    if constexpr (kSplitsRegisters) arch::raise_register_limit<register_split(config).consumer>();
     Trace trace(params_, Role::consumer, warpgroup);
     const int block = first_block(config, warpgroup);
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);

@@ -8,6 +8,7 @@
 
 #include "arch/types.hpp"
 #include "kernel/group_params.cuh"
+#include "kernel/reduction/reduction_params.cuh"
 #include "kernel/scale_params.cuh"
 #include "kernel/w4_params.cuh"
 #include "scheduler/items.hpp"
@@ -68,13 +69,6 @@ struct EpilogueParams {
   bool aligned_d;
   bool aligned_bias;
   ResultScaleParams scale_d;
-};
-
-// Where pieces of a tile meet: see scheduler/workspace.hpp.
-struct ReductionParams {
-  std::uint32_t* flags;
-  std::uint32_t* counter;  // WorkClaim::ticket
-  float* sums;
 };
 
 struct GemmParams {

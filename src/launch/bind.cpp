@@ -7,9 +7,9 @@
 #include "core/load_boxes.hpp"
 #include "launch/bind_groups.hpp"
 #include "launch/bind_packed.hpp"
+#include "launch/bind_pieces.hpp"
 #include "launch/bind_scales.hpp"
 #include "launch/check_pieces.hpp"
-#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -184,9 +184,7 @@ Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* 
   params.scheduler = plan.scheduler;
   params.schedule = Schedule<Reciprocal>(plan.scheduler);
   params.early_successor = successor_may_move_in(plan);
-  params.reduction.flags = static_cast<std::uint32_t*>(workspace);
-  params.reduction.counter = params.reduction.flags + kCounterFlag;
-  params.reduction.sums = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) + kFlagBytes);
+  params.reduction = bind_pieces(plan, workspace);
   if (Status s = fill_mainloop(plan, arguments, encode, params.mainloop); !s) return s.error();
   if (Status s = fill_epilogue(plan, arguments, encode, params.epilogue); !s) return s.error();
   bind_scales(plan.problem, arguments, swapped(plan.kernel), params);

@@ -24,6 +24,8 @@ class AnyItems {
     count_ = cuts_ ? stream_k_.count() : split_k_.count();
   }
   SLUICE_HOST_DEVICE constexpr std::int32_t count() const { return count_; }
+  // Whether some items may be empty.
+  SLUICE_HOST_DEVICE constexpr bool cuts() const { return cuts_; }
   SLUICE_HOST_DEVICE constexpr TilePiece piece_at(std::int32_t item) const {
     return cuts_ ? stream_k_.piece_at(item) : split_k_.piece_at(item);
   }

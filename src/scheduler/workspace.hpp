@@ -17,10 +17,13 @@ SLUICE_HOST_DEVICE constexpr std::int32_t split_tile_count(const SchedulerParams
   return p.stream_k_tiles > 0 ? p.stream_k_ranges : 0;
 }
 
-// The place in the workspace where a piece that does not complete its tile leaves its sums, below deposit_count(). Under stream-K every
-// range leaves one piece at most, so that its own number serves.
-SLUICE_HOST_DEVICE constexpr std::int32_t deposit_place(const SchedulerParams& p, const WorkTile& tile, std::int32_t peer) {
-  return p.kind == SchedulerKind::split_k ? peer * cluster_tiles(p) + tile.split_tile : tile.split_tile + peer;
+// The place in the workspace where a piece that does not complete its tile leaves its sums, below deposit_count(): so many places behind
+// that of the piece before it. Under stream-K every range leaves one piece at most, so that its own number serves.
+SLUICE_HOST_DEVICE constexpr std::int32_t deposit_step(const SchedulerParams& p) {
+  return p.kind == SchedulerKind::split_k ? cluster_tiles(p) : 1;
+}
+SLUICE_HOST_DEVICE constexpr std::int32_t deposit_place(const WorkTile& tile, std::int32_t peer, std::int32_t step) {
+  return tile.split_tile + peer * step;
 }
 SLUICE_HOST_DEVICE constexpr std::int64_t deposit_count(const SchedulerParams& p) {
   if (p.reduction == Reduction::cluster) return 0;

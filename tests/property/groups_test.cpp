@@ -213,7 +213,7 @@ void check_room(const Grouped& grouped) {
     RC_ASSERT((tile.split_tile + 1) * parts <= kMostFlags);
     RC_ASSERT(flags.emplace(tile.split_tile, place(tile)).first->second == place(tile));
     if (tile.peer + 1 == tile.peers) continue;  // keeps its own sums
-    const std::int32_t at = deposit_place(planned, tile, tile.peer);
+    const std::int32_t at = deposit_place(tile, tile.peer, deposit_step(planned));
     RC_ASSERT(at >= 0 && at < deposit_count(planned));
     RC_ASSERT(deposits.insert(at).second);
     RC_ASSERT(static_cast<std::size_t>(kFlagBytes + (at + 1) * parts * part_elems(kernel) * 4) <= grouped.plan.workspace_bytes);

@@ -164,7 +164,7 @@ RC_GTEST_PROP(SplitSchedule, EveryPieceLeavesItsSumsInAPlaceOfItsOwn, ()) {
   std::set<std::int32_t> places;
   for (const WorkTile& item : items_of(p)) {
     if (item.peers <= 1 || (p.reduction == Reduction::workspace && item.peer + 1 == item.peers)) continue;
-    const std::int32_t at = deposit_place(p, item, item.peer);
+    const std::int32_t at = deposit_place(item, item.peer, deposit_step(p));
     RC_ASSERT(at >= 0 && at < deposit_count(p));
     RC_ASSERT(places.insert(at).second);
   }

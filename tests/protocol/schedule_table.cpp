@@ -33,7 +33,7 @@ int run(char** arguments) {
   std::printf("%s\n", status ? "permitted" : status.error().message.c_str());
   for (int item = 0; item < item_count(p); ++item) {
     const WorkTile w = item_at(p, item);
-    const int place = w.peers > 1 ? deposit_place(p, w, 0) : 0, step = w.peers > 1 ? deposit_place(p, w, 1) - place : 0;
+    const int place = w.peers > 1 ? deposit_place(w, 0, deposit_step(p)) : 0, step = w.peers > 1 ? deposit_step(p) : 0;
     std::printf("%d %d %d %d %d %d\n", w.peers, w.peer, w.tile_m, w.split_tile, place, step);
   }
   return 0;

@@ -360,6 +360,7 @@ SLUICE_DEVICE std::uint16_t float_to_fp16(float x, Location at = Location::curre
 }
 SLUICE_DEVICE float fused_multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
 SLUICE_DEVICE float as_float(int x) { return std::bit_cast<float>(x); }
+SLUICE_DEVICE int lowest_bit(std::uint32_t bits) { return std::countr_zero(bits); }
 SLUICE_DEVICE float bf16_to_float(std::uint16_t bits) { return emulated::bf16_to_float(bits); }
 SLUICE_DEVICE float fp16_to_float(std::uint16_t bits) { return emulated::fp16_to_float(bits); }
 SLUICE_DEVICE std::uint32_t pack_bf16(float low, float high, Location at = Location::current()) {

@@ -7,6 +7,7 @@
 namespace sluice::arch {
 
 SLUICE_DEVICE int from_lane(int value, int lane) { return __shfl_sync(~0u, value, lane); }
+SLUICE_DEVICE int lowest_bit(std::uint32_t bits) { return __ffs(static_cast<int>(bits)) - 1; }  // of a word that is not 0
 SLUICE_DEVICE int count_lanes(bool value) { return __popc(__ballot_sync(~0u, value)); }
 SLUICE_DEVICE int warp_sum(int value) { return __reduce_add_sync(~0u, value); }
 

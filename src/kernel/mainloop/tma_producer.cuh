@@ -21,9 +21,9 @@ class TmaProducer {
   SLUICE_DEVICE TmaProducer(const MainloopParams& params, const Ring& ring)
       : params_(operand == Operand::p ? params.p : params.q), ring_(ring) {}
 
-  // Loads this operand's part of all k-tiles of one work tile. `first`: of the CTA. Then an operand that is not constant waits for the
-  // predecessor, as late as can be, since all that is done before costs nothing; and a constant one is asked for, once the ring is full, a
-  // few k-tiles further as far as L2, where it is near when the predecessor has finished and the other operand comes.
+  // Loads this operand's part of all k-tiles of a work tile. `first`: of the CTA. An operand that is not constant waits for the
+  // predecessor, as late as can be; a constant one is asked for, once the ring is full, a few k-tiles further as far as L2, where it is
+  // near when the predecessor has finished and the other operand comes.
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
     const int slice = Tile::slice();
     const Boxes boxes(params_, tile, slice);
@@ -35,12 +35,13 @@ class TmaProducer {
                       kGroupsAlongK ? tile.first_k : 0,
                       kGroupsAlongK ? tile.end_k : 0};
     const int full_at = first && params_.constant ? tile.k_begin + Ring::kLayout.stages : tile.k_end;
-    if (first && !params_.constant) arch::wait_for_predecessor();
+    const int wait_at = first && !params_.constant ? tile.k_begin : tile.k_end;
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       if (k_tile == full_at) prefetch(place, k_tile, tile.k_end);
       ring_.wait_empty(at);
       arch::barrier_arrive_expect_bytes(ring_.full_barrier(at), boxes.stage_bytes);
+      if (k_tile == wait_at) arch::wait_for_predecessor();
       load_slice<false>(place, k_tile, operand == Operand::p ? ring_.stage_p(at) : ring_.stage_q(at), ring_.full_barrier(at));
       at.advance();
     }

@@ -35,9 +35,9 @@ class ClusterSums {
 
   // The part that this CTA is to store, with everybody's sums in it.
   template <class Trace>
-  SLUICE_DEVICE TilePart exchange(Accumulators<config>& sums, int splits, const Trace& trace) const {
-    const int me = arch::cta_in_cluster();
-    const TilePart mine{part_begin(config, me, splits), part_begin(config, me + 1, splits), parts_are_chunks(config, splits)};
+  SLUICE_DEVICE TilePart exchange(Accumulators<config>& sums, const TileParts& parts, const Trace& trace) const {
+    const int me = arch::cta_in_cluster(), splits = parts.count;
+    const TilePart mine = parts[me];
     const int bytes = (splits - 1) * (mine.end - mine.begin) * kPacketBytes;
     trace.mark(TraceEvent::wait_begin);
     arch::cluster_wait();
@@ -46,7 +46,7 @@ class ClusterSums {
     if (thread == 0 && bytes > 0) arch::barrier_arrive_expect_bytes(full_, bytes);
     if (thread < splits) arch::barrier_arrive_in_cluster(ready_, thread);
     arch::barrier_wait(ready_, 0);
-    push(sums, me, splits);
+    push(sums, me, parts);
     if (bytes > 0) {
       arch::barrier_wait(full_, 0);
       trace.mark(TraceEvent::wait_end);
@@ -64,13 +64,13 @@ class ClusterSums {
   static_assert(kWarpgroups + 1 <= kReductionBarriers && kPerBlock * Accumulators<config>::kBlocks == kPackets);
 
   // The others' packets lie in their CTAs' order, one packet of all threads after the other.
-  SLUICE_DEVICE void push(const Accumulators<config>& sums, int me, int splits) const {
+  SLUICE_DEVICE void push(const Accumulators<config>& sums, int me, const TileParts& parts) const {
     SLUICE_UNROLL
     for (int i = 0; i < kPackets; ++i) {
-      const int owner = part_owner(config, i, splits);
+      const int owner = part_owner(config, i, parts.count);
       if (owner == me) continue;
-      const int begin = part_begin(config, owner, splits), packets = part_begin(config, owner + 1, splits) - begin;
-      const int place = (me < owner ? me : me - 1) * packets + i - begin;
+      const TilePart its = parts[owner];
+      const int place = (me < owner ? me : me - 1) * (its.end - its.begin) + i - its.begin;
       const float* from = &sums.values[i / kPerBlock][i % kPerBlock * 4];
       const float values[4] = {from[0], from[1], from[2], from[3]};
       arch::store_async(arch::in_cta(address(place), owner), values, arch::in_cta(arch::shared_address(full_), owner));

@@ -41,13 +41,8 @@ class PartialSums {
     trace.mark(TraceEvent::wait_end);
     const float* place = place_of(tile, 0);
     const std::int64_t step = place_of(tile, 1) - place;
-    int others = tile.peers - 1;
     SLUICE_NO_UNROLL
-    for (; others >= kAtOnce; others -= kAtOnce, place += kAtOnce * step) add<kAtOnce>(sums, place, step);
-    if constexpr (kAtOnce > 1) {
-      SLUICE_NO_UNROLL
-      for (; others > 0; --others, place += step) add<1>(sums, place, step);
-    }
+    for (int others = tile.peers - 1; others > 0; others -= kAtOnce, place += kAtOnce * step) add(sums, place, step, others);
   }
 
  private:
@@ -61,24 +56,27 @@ class PartialSums {
   static constexpr int kMostPackets = 24;
   static constexpr int kHalf = kPackets > kMostPackets ? (kPackets + 1) / 2 : kPackets;
 
-  template <int pieces>
-  static SLUICE_DEVICE void add(Accumulators<config>& sums, const float* place, std::int64_t step) {
-    add_packets<pieces, 0, kHalf>(sums, place, step);
-    if constexpr (kHalf < kPackets) add_packets<pieces, kHalf, kPackets>(sums, place, step);
+  // What `others` have left, or kAtOnce of them.
+  static SLUICE_DEVICE void add(Accumulators<config>& sums, const float* place, std::int64_t step, int others) {
+    add_packets<0, kHalf>(sums, place, step, others);
+    if constexpr (kHalf < kPackets) add_packets<kHalf, kPackets>(sums, place, step, others);
   }
 
   // Packets [first, end).
-  template <int pieces, int first, int end>
-  static SLUICE_DEVICE void add_packets(Accumulators<config>& sums, const float* place, std::int64_t step) {
-    arch::Floats4 left[pieces][end - first];
+  template <int first, int end>
+  static SLUICE_DEVICE void add_packets(Accumulators<config>& sums, const float* place, std::int64_t step, int others) {
+    arch::Floats4 left[kAtOnce][end - first];
     SLUICE_UNROLL
-    for (int piece = 0; piece < pieces; ++piece) {
+    for (int piece = 0; piece < kAtOnce; ++piece) {
       SLUICE_UNROLL
-      for (int i = first; i < end; ++i)
-        left[piece][i - first] = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + piece * step + i * kRowElems));
+      for (int i = first; i < end; ++i) {
+        left[piece][i - first] = {};
+        if (piece == 0 || piece < others)
+          left[piece][i - first] = arch::load_global_from_l2(reinterpret_cast<const arch::Floats4*>(place + piece * step + i * kRowElems));
+      }
     }
     SLUICE_UNROLL
-    for (int piece = 0; piece < pieces; ++piece) {
+    for (int piece = 0; piece < kAtOnce; ++piece) {
       SLUICE_UNROLL
       for (int i = first; i < end; ++i) {
         SLUICE_UNROLL
@@ -99,7 +97,8 @@ class PartialSums {
   }
   // This thread's first packet among the sums that a piece has left.
   SLUICE_DEVICE float* place_of(const WorkTile& tile, int peer) const {
-    const std::int64_t part = std::int64_t{deposit_place(params_.scheduler, tile, peer)} * parts_per_cluster_tile(config) + part_;
+    const std::int64_t part =
+        std::int64_t{deposit_place(tile, peer, params_.reduction.deposit_step)} * parts_per_cluster_tile(config) + part_;
     return params_.reduction.sums + part * part_elems(config) + arch::thread_in_warpgroup() * 4;
   }
 

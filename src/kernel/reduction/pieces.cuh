@@ -26,15 +26,18 @@ class PiecesOfTiles {
   template <class Trace>
   static SLUICE_DEVICE void finish(const GemmParams& params, std::byte* shared, Accumulators<config>& sums, const WorkTile& tile,
                                    int warpgroup, TileStore<config>& output, const Trace& trace) {
-    const int barrier_id = TileStore<config>::kFirstBarrier + warpgroup;
+    const int barrier_id = TileStore<config>::kFirstBarrier + warpgroup, first_block = warpgroup * blocks_per_warpgroup(config);
     TilePart part;
-    std::uint32_t slices = 0;  // still to be finished
+    std::uint32_t slices = 0;  // still to be finished, a bit for each
+    bool is_stored = false;
     if constexpr (joins_pieces(config)) {
       if (tile.peers > 1 && meet_in_slices(params)) {
-        slices = SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).meet(sums, trace);
+        slices = Slices(params, shared, tile, warpgroup, barrier_id).meet(sums, trace);
         if (slices == 0) return;
       } else if (tile.peers > 1 && meet_in_cluster(params)) {
-        part = ClusterSums<config>(shared, warpgroup, barrier_id).exchange(sums, tile.peers, trace);
+        part = ClusterSums<config>(shared, warpgroup, barrier_id).exchange(sums, params.reduction.parts, trace);
+        is_stored = !is_staged(params, part);
+        if (is_stored) store_packets<config>(params.epilogue, sums, tile, part, first_block);
       } else if (tile.peers > 1) {
         const PartialSums<config> pieces(params, warpgroup, barrier_id);
         if (tile.peer + 1 < tile.peers) return pieces.leave(sums, tile);
@@ -42,34 +45,39 @@ class PiecesOfTiles {
       }
     }
     if constexpr (can_find_scales(config))
-      RowScales<config>::apply(params.epilogue, sums, tile, workers_per_cta(config) > 1 ? 0 : warpgroup * blocks_per_warpgroup(config));
-    const bool last = (slices & SeparateSums<config>::kLast) != 0;
-    slices &= SeparateSums<config>::kLast - 1;
+      RowScales<config>::apply(params.epilogue, sums, tile, workers_per_cta(config) > 1 ? 0 : first_block);
+    trace.mark(TraceEvent::epilogue_begin);
     do {  // once, but for slices that others gave up
       if constexpr (joins_in_slices(config)) {
-        if (slices != 0) part = SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).add_up(sums, take_lowest(slices));
+        if (slices != 0) {
+          const int slice = arch::lowest_bit(slices);
+          part = params.reduction.parts[slice];
+          is_stored = !is_staged(params, part);
+          Slices(params, shared, tile, warpgroup, barrier_id).add_up(part, [&](int packet, const float(&values)[4]) {
+            if (is_stored)
+              store_packet<config>(params.epilogue, values, tile, packet, first_block);
+            else
+              put_packet<config>(sums, packet, values);
+          });
+        }
       }
-      trace.mark(TraceEvent::epilogue_begin);
-      if (part.whole_chunks || params.epilogue.path == StorePath::elementwise)
-        output.store(sums, tile, part);
-      else if constexpr (joins_in_cluster(config) || joins_in_slices(config))
-        store_packets<config>(params.epilogue, sums, tile, part, warpgroup * blocks_per_warpgroup(config));
-    } while (slices != 0);
+      if (!is_stored) output.store(sums, tile, part);
+      slices &= slices - 1;
+    } while ((slices & (Slices::kLast - 1)) != 0);
     if constexpr (joins_in_slices(config)) {
-      if (last) SeparateSums<config>(params, shared, tile, warpgroup, barrier_id).clear();
+      if (slices == Slices::kLast) Slices(params, shared, tile, warpgroup, barrier_id).clear();
     }
   }
 
  private:
+  using Slices = SeparateSums<config>;
+
   static SLUICE_DEVICE bool meet_in_slices(const GemmParams& params) {
     return joins_in_slices(config) && params.scheduler.reduction == Reduction::separate;
   }
-
-  static SLUICE_DEVICE int take_lowest(std::uint32_t& bits) {
-    int lowest = 0;
-    while ((bits >> lowest & 1) == 0) ++lowest;
-    bits &= bits - 1;
-    return lowest;
+  // Parts that are no whole chunks of the epilogue leave straight from registers, where there is nothing but alpha.
+  static SLUICE_DEVICE bool is_staged(const GemmParams& params, const TilePart& part) {
+    return part.whole_chunks || params.epilogue.path == StorePath::elementwise;
   }
 };
 

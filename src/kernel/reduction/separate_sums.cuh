@@ -23,7 +23,6 @@ class SeparateSums {
       : params_(params),
         verdict_(arch::shared_address(shared + Pipeline<config>::kLayout.verdict_offset) + static_cast<std::uint32_t>(warpgroup) * 16),
         tile_(tile),
-        slices_(slices_of_tile(config, tile.peers)),
         part_((takes_neighbours(config) ? 0 : arch::cta_in_cluster()) * consumer_warpgroups(config) + warpgroup),
         barrier_id_(barrier_id) {}
 
@@ -53,27 +52,27 @@ class SeparateSums {
   // word.
   SLUICE_DEVICE void clear() const {
     if (arch::thread_in_warpgroup() != 0) return;
-    while (went(arch::load_acquire(word())) + 1 != slices_) {}
+    while (went(arch::load_acquire(word())) + 1 != slices()) {}
     arch::store_relaxed(word(), 0);
   }
   static constexpr std::uint32_t kLast = 1u << 16;
 
-  // Puts the tile's sums over a slice in the place of this piece's own.
-  SLUICE_DEVICE TilePart add_up(Accumulators<config>& sums, int slice) const {
-    const TilePart part{part_begin(config, slice, slices_), part_begin(config, slice + 1, slices_), parts_are_chunks(config, slices_)};
+  // Adds up a slice of the tile, and hands it over packet by packet: take(packet, values).
+  template <class Take>
+  SLUICE_DEVICE void add_up(const TilePart& part, const Take& take) const {
     int i = part.begin;
     SLUICE_NO_UNROLL
-    for (; i + kManyPackets <= part.end; i += kManyPackets) add_packets<kManyPackets, kManyLoads / kManyPackets>(sums, i);
+    for (; i + kManyPackets <= part.end; i += kManyPackets) add_packets<kManyPackets, kManyLoads / kManyPackets>(i, take);
     SLUICE_NO_UNROLL
-    for (; i < part.end; ++i) add_packets<1, kManyLoads>(sums, i);
-    return part;
+    for (; i < part.end; ++i) add_packets<1, kManyLoads>(i, take);
   }
 
  private:
   static constexpr int kPackets = packets_per_warpgroup(config);
   static constexpr int kPerBlock = packets_per_block(config);
-  static constexpr int kRowElems = kWarpgroupThreads * 4;                                // one packet of each thread, side by side
-  static constexpr int kManyLoads = config.ctas_per_sm == 1 ? 16 : 8, kManyPackets = 4;  // in flight
+  static constexpr int kRowElems = kWarpgroupThreads * 4;  // one packet of each thread, side by side
+  // In flight: as many as registers allow.
+  static constexpr int kManyLoads = config.ctas_per_sm > 1 ? 8 : consumer_warpgroups(config) == 1 ? 32 : 16, kManyPackets = 4;
   // A look at the word takes about half a microsecond.
   static constexpr int kMostLooks = 64;
 
@@ -88,9 +87,10 @@ class SeparateSums {
   // One thread. The slices to finish, with kLast if this was the last piece to come.
   SLUICE_DEVICE std::uint32_t arrive() const {
     const std::uint32_t before = arch::atomic_add_acq_rel(word(), kCame);
-    const int slice = came(before) - (tile_.peers - slices_);
+    const int slice = came(before) - (tile_.peers - slices());
     if (slice < 0) return 0;  // those who come later will do
     if (came(before) + 1 == tile_.peers) return kLast | 1u << slice | before >> 16;
+    SLUICE_NO_UNROLL
     for (int looks = 0; looks < kMostLooks; ++looks) {
       if (came(arch::load_acquire(word())) < tile_.peers) continue;
       arch::atomic_add_relaxed(word(), kWent);
@@ -100,8 +100,8 @@ class SeparateSums {
   }
 
   // Of packets [first, first + packets), `pieces` at a time.
-  template <int packets, int pieces>
-  SLUICE_DEVICE void add_packets(Accumulators<config>& sums, int first) const {
+  template <int packets, int pieces, class Take>
+  SLUICE_DEVICE void add_packets(int first, const Take& take) const {
     const float* place = place_of(0) + first * kRowElems;
     const std::int64_t step = place_of(1) - place_of(0);
     float total[packets][4] = {};
@@ -126,30 +126,23 @@ class SeparateSums {
         }
       }
     }
-    // Registers need indices known to the compiler.
     SLUICE_UNROLL
-    for (int i = 0; i < kPackets; ++i) {
-      SLUICE_UNROLL
-      for (int e = 0; e < 4; ++e) {
-        float& sum = sums.values[i / kPerBlock][i % kPerBlock * 4 + e];
-        SLUICE_UNROLL
-        for (int j = 0; j < packets; ++j) sum = first + j == i ? total[j][e] : sum;
-      }
-    }
+    for (int i = 0; i < packets; ++i) take(first + i, total[i]);
   }
 
+  SLUICE_DEVICE int slices() const { return params_.reduction.parts.count; }
   SLUICE_DEVICE void sync_warpgroup() const { arch::named_barrier_sync(barrier_id_, kWarpgroupThreads); }
 
   // This thread's first packet among the sums that a piece has left.
   SLUICE_DEVICE float* place_of(int peer) const {
-    const std::int64_t part = std::int64_t{deposit_place(params_.scheduler, tile_, peer)} * parts_per_cluster_tile(config) + part_;
+    const std::int64_t part =
+        std::int64_t{deposit_place(tile_, peer, params_.reduction.deposit_step)} * parts_per_cluster_tile(config) + part_;
     return params_.reduction.sums + part * part_elems(config) + arch::thread_in_warpgroup() * 4;
   }
 
   const GemmParams& params_;
   arch::SharedAddress verdict_;
   const WorkTile& tile_;
-  int slices_;
   int part_;
   int barrier_id_;
 };
