@@ -182,7 +182,7 @@ double most_pieces(const SchedulerParams& s) {
   return 1 + std::ceil(s.k_tiles / range_k_tiles);
 }
 
-// Small parts are fetched from several pieces in one round trip, and those that are left one by one (kernel/reduction/partial_sums.cuh).
+// Small parts are fetched from several pieces in one round trip (kernel/reduction/partial_sums.cuh).
 double reduction_us(const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s, double clocks_per_us) {
   const double others = most_pieces(s) - 1;
   if (others <= 0) return 0;
@@ -193,10 +193,7 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
                clocks_per_us;
   if (s.reduction == Reduction::cluster)  // each CTA pushes all but its own part, and takes in as much
     return c.cluster_meeting_us + others / s.splits * bytes / c.push_bytes_per_clk_per_sm / clocks_per_us;
-  const int at_once = pieces_at_once(kernel), most = static_cast<int>(others);
-  const auto trips = [&](int pieces) { return pieces / at_once + pieces % at_once; };
-  const bool even = s.kind == SchedulerKind::split_k;  // else some tiles have one less
-  const double round_trips = std::max(trips(most), even ? 0 : trips(most - 1)) * c.collect_round_trip_us;
+  const double round_trips = std::ceil(others / pieces_at_once(kernel)) * c.collect_round_trip_us;
   return c.hand_over_us + std::max(round_trips, others * bytes / c.collect_bytes_per_clk_per_sm / clocks_per_us);
 }
 
