@@ -57,6 +57,7 @@ class GemmKernel {
       if (warp == kScaleWarp) ScaleProducer<config>(params_.mainloop, ring_).fill_with_ones();
     // While barriers are being made.
     if (warp == kDispatcherWarp && known_early()) Dispatcher<config>(params_, work_, tickets_).put_first(item);
+    if constexpr (kSplitsRegisters) sync_barriers_ready();
     warpgroup == 0 ? produce_and_dispatch(warp, item) : consume(warpgroup - 1);
     if constexpr (kInCluster) {  // the other CTA may still arrive at this one's barriers
       arch::cluster_arrive_relaxed();
@@ -104,26 +105,28 @@ class GemmKernel {
 
   SLUICE_DEVICE bool known_early() const { return Dispatcher<config>::known_early(params_); }
 
-  // Each role goes to its code before barriers are ready: the way there is cold, and somebody waits behind.
+  // A role waits for barriers where its code begins: the way there is cold. (With more consumers main loops lack registers then.)
+  SLUICE_DEVICE void begin_role() const { kSplitsRegisters ? void() : sync_barriers_ready(); }
+
   SLUICE_DEVICE void produce_and_dispatch(int warp, int item) {
     if constexpr (kSplitsRegisters) arch::lower_register_limit<register_split(config).producer>();
     if (warp == kDispatcherWarp) {
       arch::note_role("dispatcher");
-      sync_barriers_ready();
+      begin_role();
       if constexpr (computes_groups(config))
         if (params_.groups.grouping != Grouping::none) return GroupedDispatcher<config>(params_, work_, tickets_).run();
       if (arch::elect_one()) Dispatcher<config>(params_, work_, tickets_).run(item);
     } else if constexpr (config.load == LoadPath::threads) {
-      sync_barriers_ready();
+      begin_role();
       produce(ThreadProducer<config>(params_.mainloop, ring_));
     } else if (warp == 0) {
-      sync_barriers_ready();
+      begin_role();
       if (arch::elect_one()) produce(ProducerOfP(params_.mainloop, ring_));
     } else if (warp == 1) {
-      sync_barriers_ready();
+      begin_role();
       if (arch::elect_one()) produce(TmaProducer<config, Operand::q>(params_.mainloop, ring_));
     } else {
-      sync_barriers_ready();
+      begin_role();
       if constexpr (promotes(config)) produce(ScaleProducer<config>(params_.mainloop, ring_));
     }
   }
@@ -149,7 +152,7 @@ class GemmKernel {
   }
 
   SLUICE_DEVICE void consume(int warpgroup) const {
-    sync_barriers_ready();
+    begin_role();
     if (params_.early_successor) arch::allow_successor();
     if constexpr (kSplitsRegisters) arch::raise_register_limit<register_split(config).consumer>();
     Trace trace(params_, Role::consumer, warpgroup);

@@ -7,8 +7,8 @@
 
 namespace sluice::arch {
 
-SLUICE_DEVICE int thread_in_warpgroup() { return static_cast<int>(threadIdx.x % 128); }
-SLUICE_DEVICE int lane() { return static_cast<int>(threadIdx.x % 32); }
+SLUICE_DEVICE int thread_in_warpgroup() { return static_cast<int>(threadIdx.x) % 128; }
+SLUICE_DEVICE int lane() { return static_cast<int>(threadIdx.x) % 32; }
 
 SLUICE_DEVICE int cta_in_cluster() { return static_cast<int>(cuda::ptx::get_sreg_cluster_ctarank()); }
 SLUICE_DEVICE int cluster_in_grid() { return static_cast<int>(cuda::ptx::get_sreg_clusterid_x()); }
@@ -19,8 +19,8 @@ SLUICE_DEVICE int clusters_in_grid() { return static_cast<int>(cuda::ptx::get_sr
 // What all lanes of a converged warp hold, told to the compiler: what follows from it needs one register for the whole warp.
 SLUICE_DEVICE int uniform(int value) { return __shfl_sync(~0u, value, 0); }
 
-SLUICE_DEVICE int warp_in_cta() { return uniform(static_cast<int>(threadIdx.x / 32)); }
-SLUICE_DEVICE int warpgroup_in_cta() { return uniform(static_cast<int>(threadIdx.x / 128)); }
+SLUICE_DEVICE int warp_in_cta() { return uniform(static_cast<int>(threadIdx.x) / 32); }
+SLUICE_DEVICE int warpgroup_in_cta() { return uniform(static_cast<int>(threadIdx.x) / 128); }
 
 // True in exactly one lane of a converged warp.
 SLUICE_DEVICE bool elect_one() {

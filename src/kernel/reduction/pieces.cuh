@@ -29,15 +29,12 @@ class PiecesOfTiles {
     const int barrier_id = TileStore<config>::kFirstBarrier + warpgroup, first_block = warpgroup * blocks_per_warpgroup(config);
     TilePart part;
     std::uint32_t slices = 0;  // still to be finished, a bit for each
-    bool is_stored = false;
     if constexpr (joins_pieces(config)) {
       if (tile.peers > 1 && meet_in_slices(params)) {
         slices = Slices(params, shared, tile, warpgroup, barrier_id).meet(sums, trace);
         if (slices == 0) return;
       } else if (tile.peers > 1 && meet_in_cluster(params)) {
         part = ClusterSums<config>(shared, warpgroup, barrier_id).exchange(sums, params.reduction.parts, trace);
-        is_stored = !is_staged(params, part);
-        if (is_stored) store_packets<config>(params.epilogue, sums, tile, part, first_block);
       } else if (tile.peers > 1) {
         const PartialSums<config> pieces(params, warpgroup, barrier_id);
         if (tile.peer + 1 < tile.peers) return pieces.leave(sums, tile);
@@ -52,16 +49,20 @@ class PiecesOfTiles {
         if (slices != 0) {
           const int slice = arch::lowest_bit(slices);
           part = params.reduction.parts[slice];
-          is_stored = !is_staged(params, part);
+          const bool staged = is_staged(params, part);
           Slices(params, shared, tile, warpgroup, barrier_id).add_up(part, [&](int packet, const float(&values)[4]) {
-            if (is_stored)
-              store_packet<config>(params.epilogue, values, tile, packet, first_block);
-            else
+            if (staged)
               put_packet<config>(sums, packet, values);
+            else
+              store_packet<config>(params.epilogue, values, tile, packet, first_block);
           });
         }
       }
-      if (!is_stored) output.store(sums, tile, part);
+      if (is_staged(params, part)) {
+        output.store(sums, tile, part);
+      } else if constexpr (joins_in_cluster(config)) {
+        if (slices == 0) store_packets<config>(params.epilogue, sums, tile, part, first_block);
+      }
       slices &= slices - 1;
     } while ((slices & (Slices::kLast - 1)) != 0);
     if constexpr (joins_in_slices(config)) {
