@@ -46,6 +46,20 @@ TEST(Parts, TheOwnerOfAPacketIsWhosePartHoldsIt) {
   });
 }
 
+// What a launch hands to its kernel: bytes, which the largest tile must not overflow.
+TEST(Parts, AreTheSameInTheTable) {
+  for_each_kernel_and_splits([](const KernelConfig& kernel, int splits) {
+    const TileParts parts = tile_parts(kernel, splits);
+    ASSERT_EQ(parts.count, splits);
+    for (int cta = 0; cta < splits; ++cta) {
+      const TilePart part = parts[cta];
+      EXPECT_EQ(part.begin, part_begin(kernel, cta, splits)) << cta;
+      EXPECT_EQ(part.end, part_begin(kernel, cta + 1, splits)) << cta;
+      EXPECT_EQ(part.whole_chunks, parts_are_chunks(kernel, splits));
+    }
+  });
+}
+
 // Where there is a chunk of the epilogue for everybody, parts begin with one: the copy engine stores no less. Else they differ by one.
 TEST(Parts, AreWholeChunksOrEqual) {
   std::set<bool> seen;
