@@ -22,8 +22,8 @@ constexpr bool joins_pieces(const KernelConfig& c) {
 // Whether pieces can meet in a cluster of CTAs without one of the kernel's own (Reduction::cluster): beside more accumulators its code is
 // spilled for. In the layouts of inference alone, for the sake of the time it takes to compile.
 constexpr bool joins_in_cluster(const KernelConfig& c) {
-  return joins_pieces(c) && accumulators_per_thread(c) <= 128 && k_major_a(c) && k_major_b(c) && cluster_size(c) == 1 &&
-         c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma;
+  return joins_pieces(c) && accumulators_per_thread(c) <= (dequantises(c) ? 64 : 128) && k_major_a(c) && k_major_b(c) &&
+         cluster_size(c) == 1 && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma;
 }
 // Whether many pieces can finish a tile in slices (Reduction::separate): a tile large enough for more accumulators is not cut in many, and
 // two CTAs on an SM have half of the registers.

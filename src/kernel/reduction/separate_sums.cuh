@@ -72,7 +72,8 @@ class SeparateSums {
   static constexpr int kPerBlock = packets_per_block(config);
   static constexpr int kRowElems = kWarpgroupThreads * 4;  // one packet of each thread, side by side
   // In flight: as many as registers allow.
-  static constexpr bool kFewRegisters = config.ctas_per_sm > 1 || (promotes(config) && consumer_warpgroups(config) > 1);
+  static constexpr bool kFewRegisters = config.ctas_per_sm > 1 ||
+                                        ((promotes(config) || dequantises(config)) && consumer_warpgroups(config) > 1);
   static constexpr int kManyLoads = kFewRegisters ? 8 : consumer_warpgroups(config) == 1 ? 32 : 16, kManyPackets = 4;
   // A look at the word takes about half a microsecond.
   static constexpr int kMostLooks = 64;
