@@ -237,7 +237,7 @@ Status check_forced(const SchedulerParams& s, const DeviceSpec& device, const Ke
       return Error{ErrorCode::unsupported,
                    "pieces of " + name(kernel) + " cannot meet in a cluster of " + std::to_string(s.splits) +
                        ": that takes a cooperative kernel with aligned operands of contiguous K and without a cluster of its own, "
-                       "with at most 128 accumulators a thread, whose ring of stages holds the parts"};
+                       "with at most 128 accumulators a thread, 64 beside weights of 4 bits, whose ring of stages holds the parts"};
     if (launched_clusters_that_fit(device, kernel, s) == 0)
       return Error{ErrorCode::unsupported, device.name + " holds no cluster of " + std::to_string(s.splits) + " CTAs; take fewer splits"};
   }

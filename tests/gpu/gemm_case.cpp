@@ -392,7 +392,12 @@ Rows depth_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std
 }
 std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 
-bool meets_in_cluster(const KernelConfig& kernel) { return meets(kernel) && resources(kernel).joins_pieces && cluster_size(kernel) == 1; }
+bool meets_in_cluster(const KernelConfig& kernel) {
+  constexpr int kWarpgroup = 128;
+  const int most_accumulators = kernel.type_b == DataType::int4 ? 64 : 128, consumers = resources(kernel).threads - kWarpgroup;
+  return meets(kernel) && resources(kernel).joins_pieces && cluster_size(kernel) == 1 &&
+         kernel.tile_m * kernel.tile_n / consumers <= most_accumulators;
+}
 bool meets_in_slices(const KernelConfig& kernel) {
   constexpr int kWarpgroup = 128;
   const int most_accumulators = kernel.ctas_per_sm == 1 ? 64 : 16, consumers = resources(kernel).threads - kWarpgroup;
