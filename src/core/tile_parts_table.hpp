@@ -24,4 +24,5 @@ struct TileParts {
 
   SLUICE_HOST_DEVICE constexpr TilePart operator[](int part) const { return {begin[part], begin[part + 1], whole_chunks}; }
 };
+
 }  // namespace sluice

@@ -370,9 +370,13 @@ Rows between(const std::vector<std::int32_t>& offsets, std::int64_t group, std::
   return {first, held_to(offsets[g + 1], first, extent) - first};
 }
 
+constexpr int kWarpgroup = 128;
+int consumers(const KernelConfig& kernel) { return resources(kernel).threads - kWarpgroup; }
+int accumulators(const KernelConfig& kernel) { return kernel.tile_m * kernel.tile_n / consumers(kernel); }  // of each of these threads
+
 bool meets(const KernelConfig& kernel) {
   return kernel.layout_a == Layout::row_major && kernel.layout_b == Layout::column_major &&
-         kernel.schedule == KernelSchedule::cooperative && kernel.load == LoadPath::tma;
+         kernel.schedule == KernelSchedule::cooperative && kernel.load == LoadPath::tma && resources(kernel).joins_pieces;
 }
 
 }  // namespace
@@ -393,16 +397,10 @@ Rows depth_of(const GemmProblem& p, const std::vector<std::int32_t>& groups, std
 std::int64_t row_matrices(const GemmProblem& p) { return p.grouping == Grouping::ragged ? 1 : p.batch; }
 
 bool meets_in_cluster(const KernelConfig& kernel) {
-  constexpr int kWarpgroup = 128;
-  const int most_accumulators = kernel.type_b == DataType::int4 ? 64 : 128, consumers = resources(kernel).threads - kWarpgroup;
-  return meets(kernel) && resources(kernel).joins_pieces && cluster_size(kernel) == 1 &&
-         kernel.tile_m * kernel.tile_n / consumers <= most_accumulators;
+  return meets(kernel) && cluster_size(kernel) == 1 && accumulators(kernel) <= (kernel.type_b == DataType::int4 ? 64 : 128);
 }
 bool meets_in_slices(const KernelConfig& kernel) {
-  constexpr int kWarpgroup = 128;
-  const int most_accumulators = kernel.ctas_per_sm == 1 ? 64 : 16, consumers = resources(kernel).threads - kWarpgroup;
-  return meets(kernel) && resources(kernel).joins_pieces && consumers <= 2 * kWarpgroup &&
-         kernel.tile_m * kernel.tile_n / consumers <= most_accumulators;
+  return meets(kernel) && consumers(kernel) <= 2 * kWarpgroup && accumulators(kernel) <= (kernel.ctas_per_sm == 1 ? 64 : 16);
 }
 
 namespace {

@@ -21,7 +21,7 @@ class TmaProducer {
   SLUICE_DEVICE TmaProducer(const MainloopParams& params, const Ring& ring)
       : params_(operand == Operand::p ? params.p : params.q), ring_(ring) {}
 
-  // Loads this operand's part of all k-tiles of a work tile. `first`: of the CTA. An operand that is not constant waits for the
+  // Loads this operand's part of all k-tiles of a work tile. `first`: none before it had any. An operand that is not constant waits for the
   // predecessor, as late as can be; a constant one is asked for, once the ring is full, a few k-tiles further as far as L2, where it is
   // near when the predecessor has finished and the other operand comes.
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
