@@ -78,8 +78,10 @@ record_gpu() {
 }
 
 check() {
-  local tests
+  local tests cuobjdump
   tests=$(find_program gpu_tests) || exit 2
+  cuobjdump=$(command -v cuobjdump || echo /usr/local/cuda/bin/cuobjdump)
+  run check-main-loops 120 12 python3 -B tests/compile_report/check_main_loops.py "$cuobjdump" "$tests"
   run check-kernels 60 24 "$tests" '--gtest_filter=KernelList/EveryKernel.IsRight/*'
   run check-replays 60 6 "$tests" '--gtest_filter=KernelList/EveryKernel.GivesTheSameBits*'
   run check-fp8-results 120 6 "$tests" '--gtest_filter=KernelList/Fp8Results*'

@@ -18,8 +18,8 @@ class Dispatcher {
       : params_(params), work_(work), tickets_(tickets) {}
 
   // Who takes items. A cluster in which pieces meet is none of the kernel's own: its CTAs take one each.
-  static SLUICE_DEVICE int unit() { return kInCluster ? arch::cluster_in_grid() : arch::cta_in_grid(); }
-  static SLUICE_DEVICE int units() { return kInCluster ? arch::clusters_in_grid() : arch::ctas_in_grid(); }
+  static SLUICE_DEVICE int unit() { return cluster_size(config) > 1 ? arch::cluster_in_grid() : arch::cta_in_grid(); }
+  static SLUICE_DEVICE int units() { return cluster_size(config) > 1 ? arch::clusters_in_grid() : arch::ctas_in_grid(); }
 
   // Whether items are known before the predecessor has finished: it may still use the memory of tickets, and be what sizes groups.
   static SLUICE_DEVICE bool known_early(const GemmParams& params) {
@@ -46,10 +46,7 @@ class Dispatcher {
     const bool early = known_early(params_);
     const int items = params_.schedule.items.count();
     typename Work::Position at;
-    if (early)
-      at.advance();
-    else
-      arch::wait_for_predecessor();
+    early ? at.advance() : arch::wait_for_predecessor();
     SLUICE_NO_UNROLL
     for (;;) {
       item = early ? item + units() : tickets_.next(params_.reduction.counter, items);
@@ -61,8 +58,6 @@ class Dispatcher {
   }
 
  private:
-  static constexpr bool kInCluster = cluster_size(config) > 1;
-
   SLUICE_DEVICE WorkTile of_this_cta(WorkTile tile) const {
     tile.row_end = params_.epilogue.m;
     return work_.of_this_cta(tile);

@@ -58,10 +58,13 @@ class GemmKernel {
     // While barriers are being made.
     if (warp == kDispatcherWarp && known_early()) Dispatcher<config>(params_, work_, tickets_).put_first(item);
     if constexpr (kSplitsRegisters) sync_barriers_ready();
-    warpgroup == 0 ? produce_and_dispatch(warp, item) : consume(warpgroup - 1);
-    if constexpr (kInCluster) {  // the other CTA may still arrive at this one's barriers
-      arch::cluster_arrive_relaxed();
-      arch::cluster_wait();
+    // Each role ends by itself. With code behind both, ptxas takes what they do for divergent: main loops move all descriptors of wgmma
+    // from registers of every lane.
+    if (warpgroup == 0) {
+      produce_and_dispatch(warp, item);
+      if constexpr (kInCluster) arch::cluster_arrive_relaxed();
+    } else {
+      consume(warpgroup - 1);
     }
   }
 
@@ -140,10 +143,7 @@ class GemmKernel {
     for (bool first = true;;) {
       const WorkTile tile = work_.read(work_at);
       if (tile.peers == 0) break;
-      if constexpr (Producer::kAlone)
-        work_.release_alone(work_at);
-      else
-        work_.release(work_at);
+      Producer::kAlone ? work_.release_alone(work_at) : work_.release(work_at);
       trace.begin(tile);
       producer.load(at, tile, first);
       first = first && tile.k_begin == tile.k_end;
@@ -192,6 +192,10 @@ class GemmKernel {
       at.stage = arch::uniform(at.stage);  // else the main loop moves each descriptor from a register of every lane to one of the warp
     }
     output.finish();
+    if constexpr (kInCluster) {  // the other CTAs may still arrive at this one's barriers
+      arch::cluster_arrive_relaxed();
+      arch::cluster_wait();
+    }
   }
 
   // Pingpong: consumers take the tiles in turn, and the tensor cores belong to one of them at a time. Whoever has issued his last wgmma

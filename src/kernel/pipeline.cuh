@@ -30,6 +30,7 @@ class Pipeline {
  public:
   static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
   using Position = RingPosition<kLayout.stages>;
+  static constexpr bool kEachWarpReleases = cluster_size(config) == 1 || promotes(config);  // in its own CTA; or one for its warpgroup
 
   SLUICE_DEVICE explicit Pipeline(std::byte* shared)
       : shared_(shared), full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)), empty_(full_ + kLayout.stages) {}
@@ -47,13 +48,14 @@ class Pipeline {
   SLUICE_DEVICE void wait_full(const Position& at) const { arch::barrier_wait(&full_[at.stage], at.parity); }
   SLUICE_DEVICE bool is_full(const Position& at) const { return arch::barrier_has_ended(&full_[at.stage], at.parity); }
 
-  // Consumer: each warp lets go of the stage in every CTA of the cluster, because each of them copies into all.
+  // Consumer: lets go of the stage in every CTA of the cluster, because each of them copies into all. Each warp does, but in clusters one
+  // for all four: what it has waited for is what its warpgroup has multiplied (PTX ISA, wgmma.wait_group), and arrivals from afar are slow.
   SLUICE_DEVICE void release(const Position& at) const {
-    const int lane = arch::lane();
-    if constexpr (cluster_size(config) > 1) {
-      if (lane < cluster_size(config)) arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], lane);
-    } else if (lane == 0) {
-      arch::barrier_arrive(&empty_[at.stage]);
+    const int lane = arch::lane(), warp = arch::thread_in_warpgroup() / 32;
+    if constexpr (cluster_size(config) == 1) {
+      if (lane == 0) arch::barrier_arrive(&empty_[at.stage]);
+    } else if (lane == 0 && warp < cluster_size(config)) {
+      arch::barrier_arrive_in_cluster_relaxed(&empty_[at.stage], warp);
     }
   }
 
@@ -73,7 +75,8 @@ class Pipeline {
 
   static constexpr int kFullArrivals = config.load == LoadPath::tma ? 2 + scale_arrivals(config) : producing_warps(config) * 32;
   static constexpr int kWarpgroupsPerStage = config.schedule == KernelSchedule::cooperative ? consumer_warpgroups(config) : 1;
-  static constexpr int kEmptyArrivals = kWarpgroupsPerStage * kWarpsPerWarpgroup * cluster_size(config);
+  static constexpr int kEmptyArrivals = kWarpgroupsPerStage * ((kEachWarpReleases ? kWarpsPerWarpgroup : 1) + cluster_size(config) - 1);
+  static_assert(cluster_size(config) == 1 || (cluster_size(config) <= kWarpsPerWarpgroup && !dequantises(config)));
 };
 
 }  // namespace sluice

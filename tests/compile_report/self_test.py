@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import unittest
 
+from check_main_loops import main_loops, problems
 from check_report import check
 
 SAMPLES = pathlib.Path(__file__).parent / "samples"
@@ -54,6 +55,31 @@ class Report(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "empty.log").write_text("ptxas info    : 0 bytes gmem\n")
             self.assertEqual(check(pathlib.Path(folder))[1], ["empty.log: no kernel in it"])
+
+
+# Cut down from kernels of 26 November 2026, before and after: the move of a descriptor stands before its wgmma.
+def loop(moves, multiplications=2):
+    lines = ["SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R7+URZ+0x381c0], R6"]
+    for _ in range(multiplications):
+        lines += ["R2UR UR10, R12"] * moves + ["HGMMA.64x64x16.F32.BF16 R24, gdesc[UR8], R24"]
+    lines += ["@!P2 BRA 0x0010", "EXIT", "BRA 0x0200"]
+    code = "\n".join(f"        /*{16 * (i + 1):04x}*/                   {line} ;   /* 0x0 */" for i, line in enumerate(lines))
+    return f"\n\t\tFunction : sluice_gemm_sample\n{code}\n"
+
+
+class MainLoops(unittest.TestCase):
+    def test_moves_are_counted(self):
+        self.assertEqual(main_loops(loop(0)), [("sluice_gemm_sample", 4, 2, 0)])
+        self.assertEqual(main_loops(loop(4) + loop(1)), [("sluice_gemm_sample", 12, 2, 8), ("sluice_gemm_sample", 6, 2, 2)])
+
+    def test_more_than_one_for_each_operand_is_a_problem(self):
+        self.assertEqual(problems(main_loops(loop(2))), [])
+        self.assertEqual(
+            problems(main_loops(loop(4))), ["sluice_gemm_sample: a main loop of 12 instructions moves descriptors 8 times for 2 wgmma"]
+        )
+
+    def test_nothing_found_is_a_problem(self):
+        self.assertEqual(len(problems(main_loops("no code in it"))), 1)
 
 
 if __name__ == "__main__":

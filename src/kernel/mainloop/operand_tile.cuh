@@ -21,7 +21,7 @@ struct OperandTile {
   static constexpr int kVectors = kIsP ? tile_p(config) : tile_q(config);
   static constexpr arch::Major kMajor = (kIsP ? k_major_p(config) : k_major_q(config)) ? arch::Major::k : arch::Major::vector;
   static constexpr int kRowElems = kSwizzleBytes / size_bytes(config.type_a);  // along the contiguous direction
-  static constexpr int kBlockBytes = kWgmmaRows * kSwizzleBytes;               // 64 rows
+  static constexpr int kBlockBytes = kWgmmaRows * kSwizzleBytes;               // 64 rows, and from 64 vectors to the next
   static constexpr int kEightRowsBytes = 8 * kSwizzleBytes;
   static constexpr int kSlabs = config.tile_k / kRowElems;
   static constexpr int kSlabBytes = kVectors * kSwizzleBytes;
@@ -61,8 +61,6 @@ struct OperandTile {
     constexpr int kStepBytes = kMajor == arch::Major::k ? arch::kWgmmaDepthBytes : kDepthElems * kSwizzleBytes;
     return step / kStepsPerSlab * kSlabBytes + step % kStepsPerSlab * kStepBytes;
   }
-  // From 64 vectors to the next 64.
-  static constexpr int kBlockStepBytes = kBlockBytes;
 };
 
 }  // namespace sluice

@@ -128,7 +128,7 @@ class PromotingConsumer {
 
   SLUICE_DEVICE Stage wait_for_stage(const Position& at) const {
     ring_.wait_full(at);
-    return {TileP::descriptor(ring_.stage_p(at) + first_block_ * TileP::kBlockStepBytes), TileQ::descriptor(ring_.stage_q(at))};
+    return {TileP::descriptor(ring_.stage_p(at) + first_block_ * TileP::kBlockBytes), TileQ::descriptor(ring_.stage_q(at))};
   }
 
   SLUICE_DEVICE Scales scales_of(const Position& at, int unit) const {
@@ -152,7 +152,7 @@ class PromotingConsumer {
     SLUICE_UNROLL
     for (int step = 0; step < kSteps; ++step) {
       const std::uint64_t p =
-          arch::advance_descriptor(stage.p, TileP::step_offset_bytes(block * kSteps + step) + rows * TileP::kBlockStepBytes);
+          arch::advance_descriptor(stage.p, TileP::step_offset_bytes(block * kSteps + step) + rows * TileP::kBlockBytes);
       const std::uint64_t q = arch::advance_descriptor(stage.q, TileQ::step_offset_bytes(block * kSteps + step));
       if (step == 0)
         arch::wgmma_8_bit<kTypeP, kTypeQ, false>(d.values, p, q);

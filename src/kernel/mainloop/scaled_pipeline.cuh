@@ -33,7 +33,8 @@ class ScaledPipeline : public Pipeline<config> {
     const int lane = arch::lane();
     arch::sync_warp();  // all lanes have read theirs
     if constexpr (cluster_size(config) > 1) {
-      arch::barrier_arrive_in_lanes(&this->empty_[at.stage], lane, arch::cta_in_cluster(), cluster_size(config));
+      const int ctas = arch::thread_in_warpgroup() < 32 ? cluster_size(config) : 0;
+      arch::barrier_arrive_in_lanes(&this->empty_[at.stage], lane, arch::cta_in_cluster(), ctas);
     } else if (lane == 0) {
       arch::barrier_arrive(&this->empty_[at.stage]);
     }

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/groups.hpp"
+#include "kernel/epilogue/store_tile.cuh"
 #include "kernel/mainloop/dequantising_consumer.cuh"
 #include "kernel/mainloop/lookup_consumer.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
@@ -34,7 +35,9 @@ template <KernelConfig config>
 class ShortTile {
  public:
   SLUICE_DEVICE ShortTile(const WorkTile& tile, int warpgroup)
-      : first_block_(first_block(config, warpgroup)), blocks_(kHasBlocks ? blocks_with_rows(tile, first_block_, kAll) : kAll) {}
+      : first_block_(first_block(config, warpgroup)),
+        blocks_(kHasBlocks ? blocks_with_rows(tile, first_block_, kAll) : kAll),
+        barrier_id_(TileStore<config>::kFirstBarrier + warpgroup) {}
 
   static SLUICE_DEVICE void begin(int) {}
 
@@ -65,19 +68,20 @@ class ShortTile {
     issued();
   }
 
-  // Takes part in the ring and no more.
+  // Takes part in the ring and no more. Whoever came late would miss the stage's next round: a lane, or a warp whose warpgroup another lets
+  // go for. Elsewhere wgmma brings them together.
   template <class Ring>
-  static SLUICE_DEVICE void pass_over(const Ring& ring, typename Ring::Position& at, int k_tiles) {
+  SLUICE_DEVICE void pass_over(const Ring& ring, typename Ring::Position& at, int k_tiles) const {
     SLUICE_NO_UNROLL
     for (; k_tiles > 0; --k_tiles) {
       ring.wait_full(at);
-      arch::sync_warp();  // a lane that came late would miss the stage's next round; elsewhere wgmma brings them together
+      Ring::kEachWarpReleases ? arch::sync_warp() : arch::named_barrier_sync(barrier_id_, kWarpgroupThreads);
       ring.release(at);
       at.advance();
     }
   }
 
-  int first_block_, blocks_;
+  int first_block_, blocks_, barrier_id_;
 };
 
 // What of an operand's tile a producer asks for, and in which boxes: those of a group's rows hold 64, and the last tile of a matrix has

@@ -72,9 +72,8 @@ class TmaProducer {
 
   template <bool prefetch>
   SLUICE_DEVICE void load_slice(const Place& place, int k_tile, std::byte* tile, arch::Barrier* barrier) const {
-    if constexpr (Tile::kSlabs > 1 && Tile::kSharers == 1) {
-      if (place.boxes.whole_tile) return load_box<prefetch>(place, tile, {0, place.vector, k_tile * Tile::kSlabs}, barrier);
-    }
+    if (Tile::kSlabs > 1 && Tile::kSharers == 1 && place.boxes.whole_tile)
+      return load_box<prefetch>(place, tile, {0, place.vector, k_tile * Tile::kSlabs}, barrier);
     SLUICE_UNROLL
     for (int slab = 0; slab < Tile::kSlabs; ++slab) {
       std::byte* destination = tile + slab * Tile::kSlabBytes + place.offset_bytes;

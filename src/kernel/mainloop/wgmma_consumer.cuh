@@ -47,14 +47,14 @@ class WgmmaConsumer {
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
       ring_.wait_full(at);
       arch::wgmma_fence();
-      const std::uint64_t p = TileP::descriptor(ring_.stage_p(at) + first_block_ * TileP::kBlockStepBytes);
+      const std::uint64_t p = TileP::descriptor(ring_.stage_p(at) + first_block_ * TileP::kBlockBytes);
       const std::uint64_t q = TileQ::descriptor(ring_.stage_q(at));
       SLUICE_UNROLL
       for (int step = 0; step < config.tile_k * size_bytes(config.type_a) / arch::kWgmmaDepthBytes; ++step) {
         SLUICE_UNROLL
         for (int block = 0; block < blocks; ++block)
           arch::wgmma<config.type_a, TileP::kMajor, TileQ::kMajor>(
-              sums.values[block], arch::advance_descriptor(p, TileP::step_offset_bytes(step) + block * TileP::kBlockStepBytes),
+              sums.values[block], arch::advance_descriptor(p, TileP::step_offset_bytes(step) + block * TileP::kBlockBytes),
               arch::advance_descriptor(q, TileQ::step_offset_bytes(step)));
       }
       arch::wgmma_commit();
