@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads the machine code of a program or library and fails on main loops that move wgmma's descriptors out of registers of every lane (`R2UR`)
-more than three times for each. ptxas does so when it takes the role for divergent: the loops of 24 kernels in clusters had four such
-moves for each wgmma, and two fifths more instructions, from code that stood behind both roles (docs/decisions/0028-roles-end-apart.md).
+more than three times for each. ptxas does so when it takes the role for divergent: the loops of all kernels of 21 lines of the kernel list had
+four such moves for each wgmma, and two fifths more instructions, from code that stood behind both roles (docs/decisions/0028-roles-end-apart.md).
 
 Usage: check_main_loops.py CUOBJDUMP PROGRAM"""
 import re
@@ -18,14 +18,16 @@ def main_loops(sass: str) -> list[tuple[str, int, int, int]]:
     for part in re.split(r"\n\s*Function : ", sass)[1:]:
         name = part.split("\n", 1)[0].strip()
         code = [(int(at, 16), what) for at, what in re.findall(r"/\*([0-9a-f]{4,5})\*/\s+(.*?);", part)]
-        for at, what in code:
+        index = {at: i for i, (at, _) in enumerate(code)}
+        for end, (at, what) in enumerate(code):
             jump = re.search(r"\bBRA\b.* 0x([0-9a-f]+)", what)
-            if not jump or int(jump.group(1), 16) >= at:
+            begin = index.get(int(jump.group(1), 16)) if jump else None
+            if begin is None or not begin < end < begin + LONGEST_LOOP:
                 continue
-            body = [what for place, what in code if int(jump.group(1), 16) <= place <= at]
+            body = [what for _, what in code[begin : end + 1]]
             multiplications = sum("GMMA." in what for what in body)
-            if multiplications and len(body) <= LONGEST_LOOP:
-                loops.append((name, len(body), multiplications, sum(" R2UR" in f" {what}" for what in body)))
+            if multiplications:
+                loops.append((name, len(body), multiplications, sum("R2UR" in what for what in body)))
     return loops
 
 

@@ -72,7 +72,7 @@ class MainLoops(unittest.TestCase):
         self.assertEqual(main_loops(loop(0)), [("sluice_gemm_sample", 4, 2, 0)])
         self.assertEqual(main_loops(loop(4) + loop(1)), [("sluice_gemm_sample", 12, 2, 8), ("sluice_gemm_sample", 6, 2, 2)])
 
-    def test_more_than_one_for_each_operand_is_a_problem(self):
+    def test_more_than_three_for_each_wgmma_are_a_problem(self):
         self.assertEqual(problems(main_loops(loop(2))), [])
         self.assertEqual(
             problems(main_loops(loop(4))), ["sluice_gemm_sample: a main loop of 12 instructions moves descriptors 8 times for 2 wgmma"]
