@@ -15,6 +15,8 @@ namespace {
 
 constexpr double kKernelGraphUs = 700;  // of one kernel among all
 constexpr int kKernelRounds = 3;
+constexpr std::size_t kFinalists = 10;
+constexpr double kFinalistWithin = 1.2;  // of the best
 constexpr std::int64_t kSamples = 4096;
 
 bool wants(const BenchOptions& options, const std::string& rival) {
@@ -136,6 +138,32 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
     for (const std::string& name : options_.rivals) result.rivals.push_back({name, product.no_cublaslt, {}});
 }
 
+// The candidates nearest to the best and the chosen one, for as long as rivals are timed: within 0.1 s a GPU at its power limit lowers its
+// clocks by a fifth, and not all kernels lose as much. The others' times are those of the short turns, as much longer as these became.
+void Measurement::time_finalists(const Product& product, const std::vector<Plan>& plans, ShapeResult& result) {
+  const auto us = [&](std::size_t i) { return result.kernels[i].timing.us; };
+  std::vector<std::size_t> finalists;
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    if (result.kernels[i].wrong.empty() && us(i) > 0) finalists.push_back(i);
+  std::stable_sort(finalists.begin(), finalists.end(), [&](std::size_t x, std::size_t y) { return us(x) < us(y); });
+  std::vector<Enqueue> ways;
+  std::vector<std::size_t> timed;
+  double short_us = 0, long_us = 0;
+  for (std::size_t rank = 0; rank < finalists.size(); ++rank) {
+    const std::size_t i = finalists[rank];
+    const bool near = rank < kFinalists && us(i) < kFinalistWithin * us(finalists.front());
+    if (!near && result.kernels[i].candidate.verdict != CandidateVerdict::chosen) continue;
+    ways.push_back(sluice_enqueue(product, plans[i]));
+    timed.push_back(i);
+    short_us += us(i);
+  }
+  if (ways.size() < 2) return;
+  const std::vector<Timing> timings = time_all_beside(ways, product.sets(), 0.6 * options_.seconds_per_shape, stream_);
+  for (const Timing& timing : timings) long_us += timing.us;
+  for (KernelTiming& kernel : result.kernels) kernel.timing.us *= long_us / short_us;
+  for (std::size_t i = 0; i < timed.size(); ++i) result.kernels[timed[i]].timing = timings[i];
+}
+
 // Every candidate of the plan that can run, or those predicted to be near enough. Those far behind are not worth a graph: their estimate
 // stands, with 0 rounds.
 void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeResult& result) {
@@ -169,7 +197,7 @@ void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeRe
   std::vector<Graph> graphs;
   std::vector<std::size_t> timed;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (estimates[i] > std::max(200.0, 3 * best)) continue;
+    if (estimates[i] > std::max(200.0, 1.5 * best)) continue;
     graphs.push_back(make_graph(sluice_enqueue(product, plans[i]), product.sets(), launches, stream_));
     timed.push_back(i);
   }
@@ -177,6 +205,7 @@ void Measurement::time_kernels(const Product& product, const Plan& plan, ShapeRe
   const std::vector<Timing> timings =
       time_in_turns(pointers(graphs), launches, options_.rounds > 0 ? options_.rounds : kKernelRounds, stream_);
   for (std::size_t i = 0; i < timed.size(); ++i) result.kernels[timed[i]].timing = timings[i];
+  if (options_.kernels_within <= 0) time_finalists(product, plans, result);  // a calibration asks for more shapes in its time instead
   for (const KernelTiming& kernel : result.kernels)
     if (kernel.candidate.verdict == CandidateVerdict::chosen) result.sluice = kernel.timing;
   std::stable_sort(result.kernels.begin(), result.kernels.end(), [](const KernelTiming& x, const KernelTiming& y) {

@@ -33,6 +33,7 @@ class Measurement {
   void warm_up(const std::vector<Graph>& graphs);
   void time_rivals(const Product& product, const Plan& plan, ShapeResult& result);
   void time_kernels(const Product& product, const Plan& plan, ShapeResult& result);
+  void time_finalists(const Product& product, const std::vector<Plan>& plans, ShapeResult& result);
   cublasLtMatmulAlgo_t fastest_of(const Product& product, const std::vector<cublasLtMatmulAlgo_t>& algorithms);
 
   BenchOptions options_;

@@ -232,12 +232,13 @@ double streaming_clk(const GemmProblem& p, const KernelConfig& kernel, const Sch
 // How often a CTA of a kernel with rings fetches all rows of A: for every two strips.
 double passes_of_ring(const SchedulerParams& s, double units) { return std::ceil(std::ceil(s.tiles_n / units) / kRingStrips); }
 
-// All that comes to an SM, and where warps meet.
+// All that comes to an SM, and where warps meet; strips behind the first find other warps still storing theirs (one H200, 26 November 2026:
+// 4 x 32192 x 80 5.1 us where 2.8 were predicted, 2 x 30400 x 296 7.6 and 4.6).
 double rings_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double units) {
-  constexpr double kMeetingClk = 300;
+  constexpr double kMeetingClk = 300, kLaterMeetingClk = 600;
   const double passes = passes_of_ring(s, units);
   const double bytes = std::ceil(s.tiles_n / units) * ring_strip_bytes(kernel) + passes * static_cast<double>(p.m) * kRingRowBytes;
-  return s.k_tiles * bytes / c.ingest_bytes_per_clk_per_sm + passes * kMeetingClk;
+  return s.k_tiles * bytes / c.ingest_bytes_per_clk_per_sm + kMeetingClk + std::max(0.0, passes - 1) * kLaterMeetingClk;
 }
 
 // The last strips come no faster than the rings of those CTAs that still have some ask for them, one strip as slowly as two (5120 x 25600
@@ -302,6 +303,17 @@ double early_launch_us(const GemmProblem& p, const KernelConfig& kernel, const S
   if (!asked || !whole || rounds > 1) return 0;
   return kGain * std::clamp((1 - busy_share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
 }
+// Beside few rows it shows where there is little to multiply, and not for streaming kernels, of which SMs hold two CTAs: whole tiles on
+// more than half of the SMs take longer by this than others do (one H200, 26 November 2026: 900 candidates of 136 random products that take
+// less than 2 us to multiply or fetch; 43 x 6016 x 248 in 64 x 48 3.6 us, in 64 x 96, on half as many SMs, 2.9).
+double late_launch_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double rounds, const PredictedTime& t) {
+  constexpr double kLoss = 0.8, kShareForAny = 0.55, kShareForAll = 0.65, kLittleUs = 2;
+  constexpr std::int64_t kMostRows = 64;
+  const bool asked = !promotes(kernel) && !dequantises(kernel) && !streams(kernel) && p.m <= kMostRows;
+  if (!asked || s.splits > 1 || s.stream_k_tiles > 0 || rounds > 1) return 0;
+  const double little = std::clamp(2 - std::max({t.matrix_us, t.hbm_us, t.l2_us}) / kLittleUs, 0.0, 1.0);
+  return kLoss * little * std::clamp((t.busy_share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
+}
 
 // A kernel's factor says how it uses the memory that it was measured with. Slower memory is slow for any kernel: the more of the time is
 // memory's own, the less a kernel's way of asking for it shows. (Else the kernel with the smallest factor would be taken wherever memory
@@ -316,13 +328,20 @@ double hbm_us(const Calibration& c, const DeviceSpec& device, double bytes, doub
 // Ranges that begin anywhere are each at another of K: what tiles side by side share is fetched for each of them, but for what L2 keeps.
 // The more of a tile a range is, the longer neighbours are near each other. (One H100, 25 November 2026: 1227 x 448 x 22976 in 128 x 112
 // takes 89 us where 53 were predicted, 430 x 1280 x 19008 in 128 x 128 71 and 48; 761 x 2304 x 12672, 0.82 of a tile for each, 88 and 76.)
-double bytes_fetched_again(const DeviceSpec& device, const SchedulerParams& s, double rounds, double bytes_a, double bytes_b) {
+double bytes_fetched_again(const DeviceSpec& device, const SchedulerParams& s, double bytes_a, double bytes_b) {
   constexpr double kAlwaysKept = 1.0 / 16;  // of L2: what everybody needs all the time
-  if (s.kind != SchedulerKind::stream_k || rounds >= 1) return 0;
   const auto l2_bytes = static_cast<double>(device.l2_bytes);
   const double kept = std::min(1.0, l2_bytes / std::max(1.0, bytes_a + bytes_b));
   const auto by_others = [&](double bytes, std::int32_t clusters) { return bytes < kAlwaysKept * l2_bytes ? 0 : bytes * (clusters - 1); };
-  return (1 - kept) * (1 - rounds) * (by_others(bytes_a, clusters_n(s)) + by_others(bytes_b, clusters_m(s)));
+  return (1 - kept) * (by_others(bytes_a, clusters_n(s)) + by_others(bytes_b, clusters_m(s)));
+}
+
+// The ranges of a hybrid schedule have whole tiles before them, which leave memory idle that ranges would need: what memory takes for them
+// beyond the multiplications overlaps with nothing. (One H200, 26 November 2026: 2048 x 8192 x 28672 in 128 x 128 takes 1657 us in whole
+// tiles and 2683 with the last 1.8 of 7.8 rounds in ranges; 5812 x 896 x 17728 385 where 258 were predicted.)
+double ranges_wait_us(const SchedulerParams& s, double hbm_us, double matrix_us) {
+  if (s.kind != SchedulerKind::hybrid) return 0;
+  return std::max(0.0, hbm_us - matrix_us) * s.stream_k_tiles / std::max(1, cluster_tiles(s));
 }
 
 // Of 16-bit operands: consumers begin anew in every round, which pingpong hides but for the hand-over; and rows of a tile that are no
@@ -386,8 +405,9 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double reads_c = p.epilogue.beta != 0.0f ? 1 : 0;
   const double bytes_b = k_tiles > 0 ? static_cast<double>(matrix_bytes_b(p)) : 0.0;
   const double input_bytes = (m * k * ab + bytes_b) * batch, output_bytes = m * n * batch * d * (1 + reads_c);
-  const double again = batch > 1 ? 0 : bytes_fetched_again(device, s, rounds, m * k * ab, bytes_b);
-  t.hbm_us = hbm_us(c, device, input_bytes + output_bytes + again, factor);
+  const double again = batch > 1 ? 0 : bytes_fetched_again(device, s, m * k * ab, bytes_b);
+  const bool parts_of_tiles = s.kind == SchedulerKind::stream_k && rounds < 1;
+  t.hbm_us = hbm_us(c, device, input_bytes + output_bytes + (parts_of_tiles ? (1 - rounds) * again : 0), factor);
   t.hbm_us += missing_sms_us(kernel, t);
   if (has_rings(kernel)) t.hbm_us += factor * rings_tail_us(p, kernel, s, units, t.hbm_us / factor, clocks_per_us);
   // Rows outside the matrix come from nowhere.
@@ -414,6 +434,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
     t.launch_us -= std::min(t.launch_us, c.early_fetch_us * constant_bytes / std::max(1.0, m * k * ab + bytes_b));
   }
   t.launch_us -= std::min(t.launch_us, of_groups ? 0 : early_launch_us(p, kernel, s, rounds, t.busy_share));
+  t.launch_us += of_groups ? 0 : late_launch_us(p, kernel, s, rounds, t);
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   const double stores = promotes(kernel) && consumer_warpgroups(kernel) > 2 ? kFp8StoresOfThree : 1;
@@ -421,6 +442,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
       factor * store_us * stores * (pingpong ? c.exposed_stores_pingpong : std::ceil(rounds) * c.exposed_stores_cooperative);
   if (!of_groups) t.exposed_epilogue_us += small_change_us(kernel, rounds);
   t.reduction_us = std::max(0.0, reduction_us(c, kernel, s, clocks_per_us) - early_successor_us(s, t.busy_share));
+  if (again > 0) t.reduction_us += ranges_wait_us(s, hbm_us(c, device, input_bytes + output_bytes + again, factor), t.matrix_us);
   t.total_us =
       t.launch_us + overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent) + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
   return t;
