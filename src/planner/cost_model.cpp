@@ -304,15 +304,17 @@ double early_launch_us(const GemmProblem& p, const KernelConfig& kernel, const S
   return kGain * std::clamp((1 - busy_share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
 }
 // Beside few rows it shows where there is little to multiply, and not for streaming kernels, of which SMs hold two CTAs: whole tiles on
-// more than half of the SMs take longer by this than others do (one H200, 26 November 2026: 900 candidates of 136 random products that take
-// less than 2 us to multiply or fetch; 43 x 6016 x 248 in 64 x 48 3.6 us, in 64 x 96, on half as many SMs, 2.9).
+// more than half of the SMs, or in several rounds, take longer by this than others do (one H200, 26 November 2026: 900 candidates of 136
+// random products that take less than 2 us to multiply or fetch; 43 x 6016 x 248 in 64 x 48 3.6 us, in 64 x 96, on half as many SMs, 2.9).
+// Pingpong in several rounds does not.
 double late_launch_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double rounds, const PredictedTime& t) {
   constexpr double kLoss = 0.8, kShareForAny = 0.55, kShareForAll = 0.65, kLittleUs = 2;
   constexpr std::int64_t kMostRows = 64;
   const bool asked = !promotes(kernel) && !dequantises(kernel) && !streams(kernel) && p.m <= kMostRows;
-  if (!asked || s.splits > 1 || s.stream_k_tiles > 0 || rounds > 1) return 0;
+  if (!asked || s.splits > 1 || s.stream_k_tiles > 0) return 0;
+  const double share = rounds <= 1 ? t.busy_share : kernel.schedule == KernelSchedule::pingpong ? 0 : 1;
   const double little = std::clamp(2 - std::max({t.matrix_us, t.hbm_us, t.l2_us}) / kLittleUs, 0.0, 1.0);
-  return kLoss * little * std::clamp((t.busy_share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
+  return kLoss * little * std::clamp((share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
 }
 
 // A kernel's factor says how it uses the memory that it was measured with. Slower memory is slow for any kernel: the more of the time is
