@@ -20,7 +20,7 @@ struct PredictedTime {
   double l2_us = 0;                // bytes the tiles fetch through L2
   double ramp_us = 0;              // first load until the first wgmma
   double exposed_epilogue_us = 0;  // writing out that no main loop hides
-  double reduction_us = 0;         // bringing the pieces of a tile together
+  double reduction_us = 0;  // bringing the pieces of a tile together; of hybrid schedules also what ranges, each at another of K, wait for
   double total_us = 0;
 
   double waves = 0;         // work tiles per worker slot, before rounding up

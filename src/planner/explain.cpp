@@ -208,7 +208,9 @@ std::string why_it_lost(const Candidate& loser, const Candidate& winner) {
         {t.exposed_epilogue_us - w.exposed_epilogue_us, fmt::format("{:.2f} us of epilogue not hidden", t.exposed_epilogue_us)});
   if (t.ramp_us > w.ramp_us) causes.push_back({t.ramp_us - w.ramp_us, fmt::format("{:.2f} us until the first wgmma", t.ramp_us)});
   if (t.reduction_us > w.reduction_us)
-    causes.push_back({t.reduction_us - w.reduction_us, fmt::format("{:.2f} us for bringing pieces together", t.reduction_us)});
+    causes.push_back(
+        {t.reduction_us - w.reduction_us, fmt::format("{:.2f} us for bringing pieces together{}", t.reduction_us,
+                                                      loser.scheduler.kind == SchedulerKind::hybrid ? " and what they fetch again" : "")});
   if (t.launch_us > w.launch_us) causes.push_back({t.launch_us - w.launch_us, fmt::format("launch takes {:.2f} us", t.launch_us)});
   std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.us > b.us; });
 
