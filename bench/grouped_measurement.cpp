@@ -171,7 +171,7 @@ void GroupedMeasurement::time_all(const GroupedShape& shape, const Operands& ope
     round_us += launches * estimate_us(one, operands.sets, stream_);
     graphs.push_back(make_graph(one, operands.sets, launches, stream_));
   }
-  const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(0.6 * options_.seconds_per_shape, round_us);
+  const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(kTimedShare * options_.seconds_per_shape, round_us);
   const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_);
   result.grouped = timings[0];
   result.stream = timings[1];

@@ -128,7 +128,7 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
   for (const Enqueue& enqueue : enqueues) graphs.push_back(make_graph(enqueue, product.sets(), launches, stream_));
   warm_up(graphs);
   const double round_us = launches * std::accumulate(estimates.begin(), estimates.end(), 0.0);
-  const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(0.6 * options_.seconds_per_shape, round_us);
+  const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(kTimedShare * options_.seconds_per_shape, round_us);
   const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_);
   result.sluice = timings.front();
   if (floor) result.stream = timings.back();
@@ -142,26 +142,26 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
 // clocks by a fifth, and not all kernels lose as much. The others' times are those of the short turns, as much longer as these became.
 void Measurement::time_finalists(const Product& product, const std::vector<Plan>& plans, ShapeResult& result) {
   const auto us = [&](std::size_t i) { return result.kernels[i].timing.us; };
-  std::vector<std::size_t> finalists;
+  std::vector<std::size_t> ranking;  // of those that are right
   for (std::size_t i = 0; i < plans.size(); ++i)
-    if (result.kernels[i].wrong.empty() && us(i) > 0) finalists.push_back(i);
-  std::stable_sort(finalists.begin(), finalists.end(), [&](std::size_t x, std::size_t y) { return us(x) < us(y); });
+    if (result.kernels[i].wrong.empty() && us(i) > 0) ranking.push_back(i);
+  std::stable_sort(ranking.begin(), ranking.end(), [&](std::size_t x, std::size_t y) { return us(x) < us(y); });
   std::vector<Enqueue> ways;
-  std::vector<std::size_t> timed;
+  std::vector<std::size_t> finalists;
   double short_us = 0, long_us = 0;
-  for (std::size_t rank = 0; rank < finalists.size(); ++rank) {
-    const std::size_t i = finalists[rank];
-    const bool near = rank < kFinalists && us(i) < kFinalistWithin * us(finalists.front());
+  for (std::size_t rank = 0; rank < ranking.size(); ++rank) {
+    const std::size_t i = ranking[rank];
+    const bool near = rank < kFinalists && us(i) < kFinalistWithin * us(ranking.front());
     if (!near && result.kernels[i].candidate.verdict != CandidateVerdict::chosen) continue;
     ways.push_back(sluice_enqueue(product, plans[i]));
-    timed.push_back(i);
+    finalists.push_back(i);
     short_us += us(i);
   }
   if (ways.size() < 2) return;
-  const std::vector<Timing> timings = time_all_beside(ways, product.sets(), 0.6 * options_.seconds_per_shape, stream_);
+  const std::vector<Timing> timings = time_all_beside(ways, product.sets(), kTimedShare * options_.seconds_per_shape, stream_);
   for (const Timing& timing : timings) long_us += timing.us;
   for (KernelTiming& kernel : result.kernels) kernel.timing.us *= long_us / short_us;
-  for (std::size_t i = 0; i < timed.size(); ++i) result.kernels[timed[i]].timing = timings[i];
+  for (std::size_t i = 0; i < finalists.size(); ++i) result.kernels[finalists[i]].timing = timings[i];
 }
 
 // Every candidate of the plan that can run, or those predicted to be near enough. Those far behind are not worth a graph: their estimate

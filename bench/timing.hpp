@@ -17,7 +17,8 @@ using Enqueue = std::function<void(int set, cudaStream_t stream)>;
 // After a launch to warm up, the mean of two without a graph: right within a few microseconds, enough to size a graph by.
 double estimate_us(const Enqueue& enqueue, int sets, cudaStream_t stream);
 
-inline constexpr double kGraphUs = 2000;  // of the graphs whose times are reported
+inline constexpr double kGraphUs = 2000;    // of the graphs whose times are reported
+inline constexpr double kTimedShare = 0.6;  // of the seconds for a shape: checks, estimates and graphs have the rest
 
 std::vector<const Graph*> pointers(const std::vector<Graph>& graphs);
 

@@ -294,13 +294,16 @@ double early_successor_us(const SchedulerParams& s, double busy_share) {
   constexpr double kGain = 0.4, kShareForAll = 0.27;
   return s.reduction == Reduction::separate ? kGain * std::clamp((1 - busy_share) / kShareForAll, 0.0, 1.0) : 0;
 }
+// When a launch begins beside the one before was asked of whole tiles of 16-bit operands alone, of few rows and of more apart.
+constexpr std::int64_t kFewRows = 64;
+bool whole_tiles_of_16_bits(const KernelConfig& kernel, const SchedulerParams& s) {
+  return !promotes(kernel) && !dequantises(kernel) && s.splits == 1 && s.stream_k_tiles == 0;
+}
 // So do those that whole tiles leave free, if they are many (one H100, 25 November 2026: candidates of products with 65 to 2600 rows that
 // take less than 5 us, 0.4 us faster where less than two thirds of the SMs have a CTA; beside fewer rows nothing was gained).
 double early_launch_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double rounds, double busy_share) {
   constexpr double kGain = 0.45, kShareForAny = 0.2, kShareForAll = 0.4;
-  constexpr std::int64_t kFewestRows = 65;
-  const bool asked = !promotes(kernel) && !dequantises(kernel) && p.m >= kFewestRows, whole = s.splits == 1 && s.stream_k_tiles == 0;
-  if (!asked || !whole || rounds > 1) return 0;
+  if (!whole_tiles_of_16_bits(kernel, s) || p.m <= kFewRows || rounds > 1) return 0;
   return kGain * std::clamp((1 - busy_share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
 }
 // Beside few rows it shows where there is little to multiply, and not for streaming kernels, of which SMs hold two CTAs: whole tiles on
@@ -309,9 +312,7 @@ double early_launch_us(const GemmProblem& p, const KernelConfig& kernel, const S
 // Pingpong in several rounds does not.
 double late_launch_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double rounds, const PredictedTime& t) {
   constexpr double kLoss = 0.8, kShareForAny = 0.55, kShareForAll = 0.65, kLittleUs = 2;
-  constexpr std::int64_t kMostRows = 64;
-  const bool asked = !promotes(kernel) && !dequantises(kernel) && !streams(kernel) && p.m <= kMostRows;
-  if (!asked || s.splits > 1 || s.stream_k_tiles > 0) return 0;
+  if (!whole_tiles_of_16_bits(kernel, s) || p.m > kFewRows || streams(kernel)) return 0;
   const double share = rounds <= 1 ? t.busy_share : kernel.schedule == KernelSchedule::pingpong ? 0 : 1;
   const double little = std::clamp(2 - std::max({t.matrix_us, t.hbm_us, t.l2_us}) / kLittleUs, 0.0, 1.0);
   return kLoss * little * std::clamp((share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
@@ -328,10 +329,11 @@ double hbm_us(const Calibration& c, const DeviceSpec& device, double bytes, doub
 }
 
 // Ranges that begin anywhere are each at another of K: what tiles side by side share is fetched for each of them, but for what L2 keeps.
-// The more of a tile a range is, the longer neighbours are near each other. (One H100, 25 November 2026: 1227 x 448 x 22976 in 128 x 112
-// takes 89 us where 53 were predicted, 430 x 1280 x 19008 in 128 x 128 71 and 48; 761 x 2304 x 12672, 0.82 of a tile for each, 88 and 76.)
+// (One H100, 25 November 2026: 1227 x 448 x 22976 in 128 x 112 takes 89 us where 53 were predicted, 430 x 1280 x 19008 in 128 x 128 71 and
+// 48; 761 x 2304 x 12672, 0.82 of a tile for each, 88 and 76.)
 double bytes_fetched_again(const DeviceSpec& device, const SchedulerParams& s, double bytes_a, double bytes_b) {
   constexpr double kAlwaysKept = 1.0 / 16;  // of L2: what everybody needs all the time
+  if (s.stream_k_tiles == 0) return 0;
   const auto l2_bytes = static_cast<double>(device.l2_bytes);
   const double kept = std::min(1.0, l2_bytes / std::max(1.0, bytes_a + bytes_b));
   const auto by_others = [&](double bytes, std::int32_t clusters) { return bytes < kAlwaysKept * l2_bytes ? 0 : bytes * (clusters - 1); };
@@ -342,7 +344,6 @@ double bytes_fetched_again(const DeviceSpec& device, const SchedulerParams& s, d
 // beyond the multiplications overlaps with nothing. (One H200, 26 November 2026: 2048 x 8192 x 28672 in 128 x 128 takes 1657 us in whole
 // tiles and 2683 with the last 1.8 of 7.8 rounds in ranges; 5812 x 896 x 17728 385 where 258 were predicted.)
 double ranges_wait_us(const SchedulerParams& s, double hbm_us, double matrix_us) {
-  if (s.kind != SchedulerKind::hybrid) return 0;
   return std::max(0.0, hbm_us - matrix_us) * s.stream_k_tiles / std::max(1, cluster_tiles(s));
 }
 
@@ -412,8 +413,9 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double bytes_b = k_tiles > 0 ? static_cast<double>(matrix_bytes_b(p)) : 0.0;
   const double input_bytes = (m * k * ab + bytes_b) * batch, output_bytes = m * n * batch * d * (1 + reads_c);
   const double again = batch > 1 ? 0 : bytes_fetched_again(device, s, m * k * ab, bytes_b);
-  const bool parts_of_tiles = s.kind == SchedulerKind::stream_k && rounds < 1;
-  t.hbm_us = hbm_us(c, device, input_bytes + output_bytes + (parts_of_tiles ? (1 - rounds) * again : 0), factor);
+  // The more of a tile a range is, the longer neighbours are near each other. Those of a hybrid schedule wait apart, below.
+  const double apart = s.kind == SchedulerKind::hybrid ? 0 : std::max(0.0, 1 - rounds);
+  t.hbm_us = hbm_us(c, device, input_bytes + output_bytes + apart * again, factor);
   t.hbm_us += missing_sms_us(kernel, t);
   if (has_rings(kernel)) t.hbm_us += factor * rings_tail_us(p, kernel, s, units, t.hbm_us / factor, clocks_per_us);
   // Rows outside the matrix come from nowhere.
@@ -448,7 +450,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
       factor * store_us * stores * (pingpong ? c.exposed_stores_pingpong : std::ceil(rounds) * c.exposed_stores_cooperative);
   if (!of_groups) t.exposed_epilogue_us += small_change_us(kernel, rounds);
   t.reduction_us = std::max(0.0, reduction_us(c, kernel, s, clocks_per_us) - early_successor_us(s, t.busy_share));
-  if (again > 0) t.reduction_us += ranges_wait_us(s, hbm_us(c, device, input_bytes + output_bytes + again, factor), t.matrix_us);
+  if (again > 0 && s.kind == SchedulerKind::hybrid)
+    t.reduction_us += ranges_wait_us(s, hbm_us(c, device, input_bytes + output_bytes + again, factor), t.matrix_us);
   t.total_us =
       t.launch_us + overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent) + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
   return t;
