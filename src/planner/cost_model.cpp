@@ -63,20 +63,21 @@ std::int64_t rows_outside(const FetchedOperand& operand, const LoadBoxes& boxes)
   return std::clamp<std::int64_t>(fetched - rows, 0, boxes.vectors);
 }
 // Rows of 128 bytes that do not begin with a line of L2 are asked for in two parts, which tells behind the first ring of stages, that is
-// fetched while nobody waits; and those of slabs behind the end of K, where a k-tile has several, are outside as well. (One H100, 25
-// November 2026: candidates of 350 products in bf16, 80 of them with such rows. 1261 x 640 x 2664 in 128 x 64 takes 19.7 us, 800 cycles a
-// k-tile; 7923 x 512 x 10888 in 128 x 256 200, with K = 10880 150.)
+// fetched while nobody waits; and those of slabs behind the end of K, where a k-tile has several, are outside as well, but only of the last
+// one. (One H100, 25 November 2026: candidates of 350 products in bf16, 80 of them with such rows. 1261 x 640 x 2664 in 128 x 64 takes 19.7
+// us, 800 cycles a k-tile; 7923 x 512 x 10888 in 128 x 256 200, with K = 10880 150. 18 x 64 x 832 in 8 x 64 with stages of 256 2.5 us,
+// where 3.5 were predicted with such rows as slow as any: H200s and H100s, 26 November 2026, candidates of 427 random products.)
 double odd_rows_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, const FetchedOperand& operand, int row_elems,
                     double rounds) {
-  constexpr double kClkPerRowAstride = 5;
+  constexpr double kClkPerRowAstride = 5, kShareBehindEnd = 0.2;
   const double rows = static_cast<double>(std::min<std::int64_t>(operand.vectors, operand.tile_vectors)) / operand.sharers;
   const double astride = 1 - static_cast<double>(std::gcd(operand.pitch_bytes, std::int64_t{kSwizzleBytes})) / kSwizzleBytes;
   const std::int64_t slabs = kernel.tile_k / row_elems, slabs_of_k = (p.k + row_elems - 1) / row_elems;
   const double k_tiles = std::max(1.0, std::ceil(static_cast<double>(p.k) / kernel.tile_k));
   const double behind_ring = std::max(0.0, 1 - shared_memory_layout(kernel).stages / (k_tiles * std::max(1.0, rounds)));
   const double slabs_behind = k_tiles * static_cast<double>(slabs) - static_cast<double>(slabs_of_k);
-  return rows *
-         (static_cast<double>(slabs) * astride * behind_ring * kClkPerRowAstride + slabs_behind / k_tiles * c.issue_clk_per_row_outside);
+  return rows * (static_cast<double>(slabs) * astride * behind_ring * kClkPerRowAstride +
+                 kShareBehindEnd * slabs_behind / k_tiles * c.issue_clk_per_row_outside);
 }
 // Where a CTA has one tile, it may be a last one, for which the others wait; of several, few are.
 double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelConfig& kernel, double rounds) {
@@ -244,16 +245,29 @@ double rings_clk(const Calibration& c, const GemmProblem& p, const KernelConfig&
 // The last strips come no faster than the rings of those CTAs that still have some ask for them, one strip as slowly as two (5120 x 25600
 // at M = 1: 68 us, where an even share of memory would take 59; one H200, 23 November 2026). Where they are the first as well, their rows
 // come as slowly (14 x 896 x 12352: 15 us; one H100, 25 November 2026), and a CTA that never has two strips has half as much on its way (6
-// x 1024 x 8128: 9.2 us; the same day, 18 products).
+// x 1024 x 8128: 9.2 us; the same day, 18 products; 35 bytes instead of 40 by those of 26 November).
 double rings_tail_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double units, double all_us,
                      double clocks_per_us) {
-  constexpr double kBytesPerClkOfTwo = 50, kBytesPerClkOfOne = 40;
+  constexpr double kBytesPerClkOfTwo = 50, kBytesPerClkOfOne = 35;
   if (s.tiles_n == 0) return 0;
   const double last_strips = s.tiles_n - (passes_of_ring(s, units) - 1) * kRingStrips * units;
   const double row_bytes = passes_of_ring(s, units) > 1 ? 0 : static_cast<double>(p.m) * kRingRowBytes;
   const double bytes = kRingStrips * ring_strip_bytes(kernel) + row_bytes;
   const double alone_us = s.k_tiles * bytes / (s.tiles_n <= units ? kBytesPerClkOfOne : kBytesPerClkOfTwo) / clocks_per_us;
   return std::max(0.0, alone_us - all_us * last_strips / s.tiles_n);
+}
+
+// The device's memory, beside that which factors were measured with: 1, or less if it is slower.
+double share_of_measured_memory(const Calibration& c, const DeviceSpec& device) {
+  return device.hbm_gb_per_s / std::max(device.hbm_gb_per_s, c.measured_hbm_gb_per_s_per_sm * device.sm_count);
+}
+
+// The factors of kernels with rings hold what a chain of layers gains by them on an H200, more than they lose alone. Where memory is slower
+// that is little: on an H100 (0.66 of the rate) the layers of Llama 3 take 0 to 2% less in a chain of rings, and the 32 products of llm
+// with 1 and 16 rows 4% more, each by itself (26 November 2026).
+double rings_on_slow_memory(const Calibration& c, const DeviceSpec& device) {
+  constexpr double kLoss = 0.3;
+  return 1 + kLoss * (1 - share_of_measured_memory(c, device));
 }
 
 // Of streaming kernels, how often rows of A are fetched: a cluster's CTAs fetch them once between them.
@@ -300,9 +314,10 @@ bool whole_tiles_of_16_bits(const KernelConfig& kernel, const SchedulerParams& s
   return !promotes(kernel) && !dequantises(kernel) && s.splits == 1 && s.stream_k_tiles == 0;
 }
 // So do those that whole tiles leave free, if they are many (one H100, 25 November 2026: candidates of products with 65 to 2600 rows that
-// take less than 5 us, 0.4 us faster where less than two thirds of the SMs have a CTA; beside fewer rows nothing was gained).
+// take less than 5 us, 0.4 us faster where less than two thirds of the SMs have a CTA; beside fewer rows nothing was gained. H200s and
+// H100s, 26 November: half of that, by the choices among the candidates of 427 random products).
 double early_launch_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double rounds, double busy_share) {
-  constexpr double kGain = 0.45, kShareForAny = 0.2, kShareForAll = 0.4;
+  constexpr double kGain = 0.2, kShareForAny = 0.2, kShareForAll = 0.4;
   if (!whole_tiles_of_16_bits(kernel, s) || p.m <= kFewRows || rounds > 1) return 0;
   return kGain * std::clamp((1 - busy_share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
 }
@@ -322,7 +337,7 @@ double late_launch_us(const GemmProblem& p, const KernelConfig& kernel, const Sc
 // memory's own, the less a kernel's way of asking for it shows. (Else the kernel with the smallest factor would be taken wherever memory
 // binds: docs/calibration.md, "Other devices".)
 double hbm_us(const Calibration& c, const DeviceSpec& device, double bytes, double factor) {
-  const double rate = device.hbm_gb_per_s, share = rate / std::max(rate, c.measured_hbm_gb_per_s_per_sm * device.sm_count);
+  const double rate = device.hbm_gb_per_s, share = share_of_measured_memory(c, device);
   // With a factor of 1 the two overlap to the time that memory takes.
   const double of_memory = std::pow(1 - std::pow(share, c.overlap_exponent), 1 / c.overlap_exponent);
   return overlap({factor * share, of_memory}, c.overlap_exponent) * bytes / (rate * c.hbm_factor * 1e3);
@@ -357,8 +372,16 @@ double small_change_us(const KernelConfig& kernel, double rounds) {
   return round * std::max(0.0, std::ceil(rounds) - 1) + (kernel.tile_n % kEvenColumns == 0 ? 0 : kOddColumns);
 }
 
-// FP8 (one H200, 24 November 2026, all candidates of the suite fp8): of three consumer warpgroups two multiply while one stores.
-constexpr double kFp8StoresOfThree = 0.65;
+// Stores of a cooperative kernel that its tensor cores wait for. Of FP8's three consumer warpgroups two multiply while one stores (one
+// H200, 24 November 2026, all candidates of the suite fp8). In 16 bits the next tile's operands come while one is stored, so that stores in
+// between count half where the ring holds much of a tile (H200s and H100s, 26 November 2026, candidates of 627 random products: 645 x 20288
+// x 368 in 128 x 192, five rounds, 25.6 us, where 32.7 were predicted).
+double exposed_stores(const KernelConfig& kernel, double rounds, double k_tiles) {
+  constexpr double kOfThree = 0.65, kHidden = 0.5, kMuch = 0.25;
+  if (promotes(kernel) || dequantises(kernel)) return rounds * (promotes(kernel) && consumer_warpgroups(kernel) > 2 ? kOfThree : 1);
+  const double held = shared_memory_layout(kernel).stages / std::max(1.0, kMuch * k_tiles);
+  return rounds - (rounds - 1) * kHidden * std::min(1.0, held);
+}
 
 // Where a long stream of weights has a CTA each, SMs without one are missed (the same; and in bf16 one H200 and one H100, 26 November 2026,
 // candidates of 327 random products and of llm from 16 to 512 rows: 16 x 5120 x 25600 in 80 tiles of 16 x 64 95 us, in ranges of stream-K
@@ -417,6 +440,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double apart = s.kind == SchedulerKind::hybrid ? 0 : std::max(0.0, 1 - rounds);
   t.hbm_us = hbm_us(c, device, input_bytes + output_bytes + apart * again, factor);
   t.hbm_us += missing_sms_us(kernel, t);
+  if (has_rings(kernel)) t.hbm_us *= rings_on_slow_memory(c, device);
   if (has_rings(kernel)) t.hbm_us += factor * rings_tail_us(p, kernel, s, units, t.hbm_us / factor, clocks_per_us);
   // Rows outside the matrix come from nowhere.
   const double fetched = streams(kernel) ? fetches_of_rows(kernel, s, units) * m * k * ab + bytes_b
@@ -443,11 +467,11 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   }
   t.launch_us -= std::min(t.launch_us, of_groups ? 0 : early_launch_us(p, kernel, s, rounds, t.busy_share));
   t.launch_us += of_groups ? 0 : late_launch_us(p, kernel, s, rounds, t);
-  const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
-  const double stores = promotes(kernel) && consumer_warpgroups(kernel) > 2 ? kFp8StoresOfThree : 1;
+  const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   t.exposed_epilogue_us =
-      factor * store_us * stores * (pingpong ? c.exposed_stores_pingpong : std::ceil(rounds) * c.exposed_stores_cooperative);
+      factor * store_us *
+      (pingpong ? c.exposed_stores_pingpong : exposed_stores(kernel, std::ceil(rounds), k_tiles) * c.exposed_stores_cooperative);
   if (!of_groups) t.exposed_epilogue_us += small_change_us(kernel, rounds);
   t.reduction_us = std::max(0.0, reduction_us(c, kernel, s, clocks_per_us) - early_successor_us(s, t.busy_share));
   if (again > 0 && s.kind == SchedulerKind::hybrid)

@@ -139,6 +139,27 @@ TEST(Plan, TotalIsItsPartsOverlapping) {
   }
 }
 
+// The time that stores of one kernel's whole tiles are waited for.
+double exposed_stores_us(const GemmProblem& problem, const std::string& kernel) {
+  for (const Candidate& c : plan_for(problem).candidates)
+    if (name(c.kernel) == kernel && c.scheduler.kind == SchedulerKind::data_parallel) return c.predicted.exposed_epilogue_us;
+  ADD_FAILURE() << kernel << " is no candidate";
+  return 0;
+}
+
+TEST(Plan, StoresBetweenTilesHideWhereTheRingHoldsATile) {
+  const std::string kernel = "bf16_rc_coop_128x256x64_c2x1";
+  const auto stores_us = [&](std::int64_t k) { return exposed_stores_us({.m = 4096, .n = 8192, .k = k}, kernel); };
+  EXPECT_LT(stores_us(256), 0.65 * stores_us(65536)) << "eight rounds of tiles";
+  EXPECT_DOUBLE_EQ(stores_us(256), stores_us(128)) << "held is held";
+}
+
+TEST(Plan, RingsAreForFastMemory) {
+  const GemmProblem problem{.m = 16, .n = 6144, .k = 4096, .constant_b = true};
+  EXPECT_TRUE(streams(plan_for(problem, "h200").kernel));
+  EXPECT_FALSE(streams(plan_for(problem, "h100-sxm").kernel));
+}
+
 TEST(Plan, NothingToCompute) {
   for (const GemmProblem& p :
        {GemmProblem{.m = 0, .n = 8, .k = 8}, GemmProblem{.m = 8, .n = 0, .k = 8}, GemmProblem{.m = 8, .n = 8, .k = 8, .batch = 0}}) {
