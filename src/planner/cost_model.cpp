@@ -262,12 +262,12 @@ double share_of_measured_memory(const Calibration& c, const DeviceSpec& device) 
   return device.hbm_gb_per_s / std::max(device.hbm_gb_per_s, c.measured_hbm_gb_per_s_per_sm * device.sm_count);
 }
 
-// The factors of kernels with rings hold what a chain of layers gains by them on an H200, more than they lose alone. Where memory is slower
-// that is little: on an H100 (0.66 of the rate) the layers of Llama 3 take 0 to 2% less in a chain of rings, and the 32 products of llm
-// with 1 and 16 rows 4% more, each by itself (26 November 2026).
-double rings_on_slow_memory(const Calibration& c, const DeviceSpec& device) {
+// The factors of kernels with rings hold what a chain of layers gains by them, which on an H200 is more than they lose alone. With slower
+// memory and constant weights it is less: on an H100 (0.66 of the rate) the layers of Llama 3 with 1 and 16 rows take 1 to 3% more without
+// rings, and the 32 products of llm by themselves 4% less. (Where weights are not constant, a chain takes 6% more; 26 November 2026.)
+double rings_on_slow_memory(const Calibration& c, const DeviceSpec& device, const GemmProblem& p) {
   constexpr double kLoss = 0.3;
-  return 1 + kLoss * (1 - share_of_measured_memory(c, device));
+  return p.constant_b ? 1 + kLoss * (1 - share_of_measured_memory(c, device)) : 1;
 }
 
 // Of streaming kernels, how often rows of A are fetched: a cluster's CTAs fetch them once between them.
@@ -440,7 +440,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double apart = s.kind == SchedulerKind::hybrid ? 0 : std::max(0.0, 1 - rounds);
   t.hbm_us = hbm_us(c, device, input_bytes + output_bytes + apart * again, factor);
   t.hbm_us += missing_sms_us(kernel, t);
-  if (has_rings(kernel)) t.hbm_us *= rings_on_slow_memory(c, device);
+  if (has_rings(kernel)) t.hbm_us *= rings_on_slow_memory(c, device, p);
   if (has_rings(kernel)) t.hbm_us += factor * rings_tail_us(p, kernel, s, units, t.hbm_us / factor, clocks_per_us);
   // Rows outside the matrix come from nowhere.
   const double fetched = streams(kernel) ? fetches_of_rows(kernel, s, units) * m * k * ab + bytes_b

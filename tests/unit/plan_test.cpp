@@ -155,9 +155,11 @@ TEST(Plan, StoresBetweenTilesHideWhereTheRingHoldsATile) {
 }
 
 TEST(Plan, RingsAreForFastMemory) {
-  const GemmProblem problem{.m = 16, .n = 6144, .k = 4096, .constant_b = true};
+  GemmProblem problem{.m = 16, .n = 6144, .k = 4096, .constant_b = true};
   EXPECT_TRUE(streams(plan_for(problem, "h200").kernel));
   EXPECT_FALSE(streams(plan_for(problem, "h100-sxm").kernel));
+  problem.constant_b = false;
+  EXPECT_TRUE(streams(plan_for(problem, "h100-sxm").kernel)) << "launches wait for their weights all the more";
 }
 
 TEST(Plan, NothingToCompute) {
