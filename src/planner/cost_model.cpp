@@ -375,12 +375,13 @@ double small_change_us(const KernelConfig& kernel, double rounds) {
 // Stores of a cooperative kernel that its tensor cores wait for. Of FP8's three consumer warpgroups two multiply while one stores (one
 // H200, 24 November 2026, all candidates of the suite fp8). In 16 bits the next tile's operands come while one is stored, so that stores in
 // between count half where the ring holds much of a tile (H200s and H100s, 26 November 2026, candidates of 627 random products: 645 x 20288
-// x 368 in 128 x 192, five rounds, 25.6 us, where 32.7 were predicted).
-double exposed_stores(const KernelConfig& kernel, double rounds, double k_tiles) {
+// x 368 in 128 x 192, five rounds, 25.6 us, where 32.7 were predicted; groups were not asked).
+double exposed_stores(const KernelConfig& kernel, double rounds, double k_tiles, bool of_groups) {
   constexpr double kOfThree = 0.65, kHidden = 0.5, kMuch = 0.25;
-  if (promotes(kernel) || dequantises(kernel)) return rounds * (promotes(kernel) && consumer_warpgroups(kernel) > 2 ? kOfThree : 1);
-  const double held = shared_memory_layout(kernel).stages / std::max(1.0, kMuch * k_tiles);
-  return rounds - (rounds - 1) * kHidden * std::min(1.0, held);
+  if (promotes(kernel)) return rounds * (consumer_warpgroups(kernel) > 2 ? kOfThree : 1);
+  if (dequantises(kernel) || of_groups) return rounds;
+  const double held = std::min(1.0, shared_memory_layout(kernel).stages / std::max(1.0, kMuch * k_tiles));
+  return rounds - kHidden * held * std::max(0.0, rounds - 1);
 }
 
 // Where a long stream of weights has a CTA each, SMs without one are missed (the same; and in bf16 one H200 and one H100, 26 November 2026,
@@ -471,7 +472,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   t.exposed_epilogue_us =
       factor * store_us *
-      (pingpong ? c.exposed_stores_pingpong : exposed_stores(kernel, std::ceil(rounds), k_tiles) * c.exposed_stores_cooperative);
+      (pingpong ? c.exposed_stores_pingpong : exposed_stores(kernel, std::ceil(rounds), k_tiles, of_groups) * c.exposed_stores_cooperative);
   if (!of_groups) t.exposed_epilogue_us += small_change_us(kernel, rounds);
   t.reduction_us = std::max(0.0, reduction_us(c, kernel, s, clocks_per_us) - early_successor_us(s, t.busy_share));
   if (again > 0 && s.kind == SchedulerKind::hybrid)
