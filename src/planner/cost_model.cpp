@@ -263,8 +263,8 @@ double share_of_measured_memory(const Calibration& c, const DeviceSpec& device) 
 }
 
 // The factors of kernels with rings hold what a chain of layers gains by them, which on an H200 is more than they lose alone. With slower
-// memory and constant weights it is less: on an H100 (0.66 of the rate) the layers of Llama 3 with 1 and 16 rows take 1 to 3% more without
-// rings, and the 32 products of llm by themselves 4% less. (Where weights are not constant, a chain takes 6% more; 26 November 2026.)
+// memory and constant weights it is less: on an H100 (0.66 of the rate) the layers of Llama 3 with 1 and 16 rows take 1 to 2% more without
+// rings, and the 32 products of llm by themselves 4% less. (Where weights are not constant, a chain takes up to 6% more; 26 November 2026.)
 double rings_on_slow_memory(const Calibration& c, const DeviceSpec& device, const GemmProblem& p) {
   constexpr double kLoss = 0.3;
   return p.constant_b ? 1 + kLoss * (1 - share_of_measured_memory(c, device)) : 1;
@@ -441,8 +441,10 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double apart = s.kind == SchedulerKind::hybrid ? 0 : std::max(0.0, 1 - rounds);
   t.hbm_us = hbm_us(c, device, input_bytes + output_bytes + apart * again, factor);
   t.hbm_us += missing_sms_us(kernel, t);
-  if (has_rings(kernel)) t.hbm_us *= rings_on_slow_memory(c, device, p);
-  if (has_rings(kernel)) t.hbm_us += factor * rings_tail_us(p, kernel, s, units, t.hbm_us / factor, clocks_per_us);
+  if (has_rings(kernel)) {
+    t.hbm_us *= rings_on_slow_memory(c, device, p);
+    t.hbm_us += factor * rings_tail_us(p, kernel, s, units, t.hbm_us / factor, clocks_per_us);
+  }
   // Rows outside the matrix come from nowhere.
   const double fetched = streams(kernel) ? fetches_of_rows(kernel, s, units) * m * k * ab + bytes_b
                                          : tiles * k_tiles * kernel.tile_k *
@@ -468,8 +470,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   }
   t.launch_us -= std::min(t.launch_us, of_groups ? 0 : early_launch_us(p, kernel, s, rounds, t.busy_share));
   t.launch_us += of_groups ? 0 : late_launch_us(p, kernel, s, rounds, t);
-  const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
+  const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   t.exposed_epilogue_us =
       factor * store_us *
       (pingpong ? c.exposed_stores_pingpong : exposed_stores(kernel, std::ceil(rounds), k_tiles, of_groups) * c.exposed_stores_cooperative);
