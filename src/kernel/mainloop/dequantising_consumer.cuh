@@ -47,12 +47,13 @@ class DequantisingConsumer {
   static constexpr int kUnits = config.tile_k / kW4ChunkElems;  // of a stage
   static constexpr bool kHalves = halves_slabs(config.tile_k);
   static constexpr int kScaleOffset = kHalves ? kW4HalfScaleOffset : kW4CodeBytes;
-  static constexpr int kStagesOfRound = kUnits == 1 ? 2 : 1;  // after which registers are as before
-  static constexpr int kWholeSlabs = 2;                       // group_shift where a slab has one group
-  // Whether a unit's codes are asked for before the wgmma of the unit before it are issued, and not behind them: where issuing takes as
-  // long as they need to come, and registers hold both. (With few rows the tensor cores would wait for codes that memory does not bring
-  // sooner.) Whether the next stage is there has been asked by then.
-  static constexpr bool kCodesFirst = tile_q(config) >= 64 && consumer_warpgroups(config) * accumulators_per_thread(config) <= 128;
+  static constexpr int kWholeSlabs = 2;  // group_shift where a slab has one group
+  // Whether a unit's codes are asked for before the wgmma of the unit before it are issued, and not behind them: where registers hold
+  // both. Whether the next stage is there has been asked by then. Slabs of few rows that are promoted ptxas would multiply one by one.
+  static constexpr bool kCodesFirst = consumer_warpgroups(config) * accumulators_per_thread(config) <= 128;
+  static constexpr bool kCodesOfSlabsFirst = kCodesFirst && tile_q(config) >= 64;
+  static constexpr bool kFewRows = tile_q(config) <= 64;
+  static_assert(!kFewRows || (kCodesFirst && kUnits > 1), "few rows leave registers for codes");
   static_assert(blocks == 1 && kW4ChunksPerSlab == 2, "which set of registers a unit has must be known to the compiler");
 
   struct Fragment {
@@ -92,7 +93,7 @@ class DequantisingConsumer {
     Codes next;
     // ahead: the stage after this one, if there is one and this is the last unit of its own.
     const auto start = [&](Slab& s, const Position& where, int unit, const Position* ahead) {
-      const bool begins = unit % kW4ChunksPerSlab == 0, there = kCodesFirst && ahead != nullptr && ring_.is_full(*ahead);
+      const bool begins = unit % kW4ChunksPerSlab == 0, there = kCodesOfSlabsFirst && ahead != nullptr && ring_.is_full(*ahead);
       if (begins) s.group = group_of<true, zero_points>(where, unit, 0);
       Fragments& numbers = begins ? first : second;
       const arch::CodeLine line = line_of<zero_points>(s.group);
@@ -104,9 +105,9 @@ class DequantisingConsumer {
         else if (unit + 1 < kUnits)
           next = codes_of(where, unit + 1);
       };
-      if (kCodesFirst) fetch();
+      if (kCodesOfSlabsFirst) fetch();
       start_unit(s.shorts, numbers, TileQ::descriptor(ring_.stage_q(where)), unit, !begins);
-      if (!kCodesFirst) fetch();
+      if (!kCodesOfSlabsFirst) fetch();
     };
     // The rest of an even slab, and an odd one. Where that is.
     const auto start_odd = [&](bool more) {
@@ -154,28 +155,83 @@ class DequantisingConsumer {
     put_in_what_codes_leave_out(sums);
   }
 
+  // What the next unit is made of.
+  template <bool whole_slabs, bool zero_points>
+  struct Source {
+    Codes codes;
+    Group groups[2];      // of its halves
+    arch::CodeLine line;  // of a slab whose codes are scaled as they become numbers
+  };
+  template <bool whole_slabs, bool zero_points>
+  SLUICE_DEVICE void fetch(Source<whole_slabs, zero_points>& source, const Position& at, int unit) const {
+    source.codes = codes_of(at, unit);
+    if (whole_slabs && unit % kW4ChunksPerSlab > 0) return;  // the slab's
+    source.groups[0] = group_of<whole_slabs, zero_points>(at, unit, 0);
+    source.groups[1] = whole_slabs ? source.groups[0] : group_of<false, zero_points>(at, unit, 1);
+  }
+  template <bool whole_slabs, bool zero_points>
+  static SLUICE_DEVICE void make_numbers(Source<whole_slabs, zero_points>& source, int unit, Fragments& numbers) {
+    const Group(&groups)[2] = source.groups;
+    if constexpr (whole_slabs && scales_with_codes(config.type_a, zero_points)) {
+      if (!kFewRows || unit % kW4ChunksPerSlab == 0) source.line = arch::line_of_scales<config.type_a>(groups[0].scales);
+      dequantise(source.codes, source.line, source.line, numbers);
+    } else {
+      dequantise(source.codes, line_of<zero_points>(groups[0]), line_of<zero_points>(groups[1]), numbers);
+      SLUICE_UNROLL
+      for (int step = 0; step < kSteps; ++step) arch::scale_pairs<config.type_a>(numbers[step].words, groups[step / kHalfSteps].scales);
+    }
+  }
+
+  // Beside few rows the tensor cores wait for everything else. So the loop goes from a stage's second unit to the first one of the next,
+  // which is when the stage may be released: it asks neither whether there was a stage before nor whether there is one behind.
   template <bool whole_slabs, bool zero_points, class Issued>
   SLUICE_DEVICE void scale_weights(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
-    constexpr bool kScalesWithCodes = whole_slabs && scales_with_codes(config.type_a, zero_points);
+    if constexpr (!kFewRows) return scale_beside_many_rows<whole_slabs, zero_points>(sums, at, k_tiles, issued);
+    Source<whole_slabs, zero_points> source;
     Fragments fragments[2];
-    Codes next;
-    Group groups[2];  // of its halves
-    const auto fetch = [&](const Position& from, int unit) {
-      next = codes_of(from, unit);
-      if (whole_slabs && unit % kW4ChunksPerSlab > 0) return;  // the slab's
-      groups[0] = group_of<whole_slabs, zero_points>(from, unit, 0);
-      groups[1] = whole_slabs ? groups[0] : group_of<false, zero_points>(from, unit, 1);
+    std::uint64_t q = TileQ::descriptor(ring_.stage_q(at));
+    const auto multiply_unit = [&](int unit, auto&& fetch_next) {
+      Fragments& numbers = fragments[unit % 2];
+      make_numbers(source, unit, numbers);
+      fetch_next();
+      start_unit(sums.values[0], numbers, q, unit, true);
+      arch::wgmma_wait<1>();  // the unit before this one has left its registers
     };
-    const auto make_numbers = [&](Fragments& numbers) {
-      if constexpr (kScalesWithCodes) {
-        const arch::CodeLine line = arch::line_of_scales<config.type_a>(groups[0].scales);
-        dequantise(next, line, line, numbers);
-      } else {
-        dequantise(next, line_of<zero_points>(groups[0]), line_of<zero_points>(groups[1]), numbers);
-        SLUICE_UNROLL
-        for (int step = 0; step < kSteps; ++step) arch::scale_pairs<config.type_a>(numbers[step].words, groups[step / kHalfSteps].scales);
-      }
-    };
+    const auto fetch_unit = [&](int unit) { return [&, unit] { fetch(source, at, unit); }; };
+    ring_.wait_full(at);
+    fetch(source, at, 0);
+    multiply_unit(0, fetch_unit(1));
+    SLUICE_NO_UNROLL
+    for (int left = k_tiles - 1; left > 0; --left) {
+      SLUICE_UNROLL
+      for (int unit = 1; unit + 1 < kUnits; ++unit) multiply_unit(unit, fetch_unit(unit + 1));
+      const Position done = at;
+      at.advance();
+      const bool there = ring_.is_full(at);
+      multiply_unit(kUnits - 1, [&] {
+        if (!there) ring_.wait_full(at);
+        fetch(source, at, 0);
+      });
+      q = TileQ::descriptor(ring_.stage_q(at));
+      multiply_unit(0, fetch_unit(1));
+      ring_.release(done);
+    }
+    SLUICE_UNROLL
+    for (int unit = 1; unit + 1 < kUnits; ++unit) multiply_unit(unit, fetch_unit(unit + 1));
+    multiply_unit(kUnits - 1, [] {});
+    issued();
+    arch::wgmma_wait<0>();
+    ring_.release(at);
+    at.advance();
+    put_in_what_codes_leave_out(sums);
+  }
+
+  // Where the tensor cores have more to do than everyone else, by stages, in fewer registers.
+  template <bool whole_slabs, bool zero_points, class Issued>
+  SLUICE_DEVICE void scale_beside_many_rows(Sums& sums, Position& at, int k_tiles, Issued&& issued) const {
+    constexpr int kStagesOfRound = kUnits == 1 ? 2 : 1;  // after which registers are as before
+    Source<whole_slabs, zero_points> source;
+    Fragments fragments[2];
     Position previous = at;
     // One of `left` stages; the units of `round` stages have taken their registers in turn.
     const auto multiply_stage = [&](int round, int left) {
@@ -186,26 +242,26 @@ class DequantisingConsumer {
       for (int unit = 0; unit < kUnits; ++unit) {
         Fragments& numbers = fragments[(round * kUnits + unit) % 2];
         const bool enters = unit + 1 == kUnits && left > 1, there = kCodesFirst && enters && ring_.is_full(ahead);
-        make_numbers(numbers);
+        make_numbers(source, unit, numbers);
         const auto fetch_next = [&] {
           if (enters && !there) ring_.wait_full(ahead);
           if (enters)
-            fetch(ahead, 0);
+            fetch(source, ahead, 0);
           else if (unit + 1 < kUnits)
-            fetch(at, unit + 1);
+            fetch(source, at, unit + 1);
         };
         // The next unit is fetched while the tensor cores are busy with this one, or the one before it.
         if (kCodesFirst) fetch_next();
         start_unit(sums.values[0], numbers, q, unit, true);
         if (!kCodesFirst) fetch_next();
-        arch::wgmma_wait<1>();  // the unit before this one has left its registers
+        arch::wgmma_wait<1>();
         if (unit == 0 && left < k_tiles) ring_.release(previous);
       }
       previous = at;
       at = ahead;
     };
     ring_.wait_full(at);
-    fetch(at, 0);
+    fetch(source, at, 0);
     int left = k_tiles;
     if (kStagesOfRound > 1 && left % kStagesOfRound > 0) {
       multiply_stage(0, left--);
