@@ -127,13 +127,13 @@ struct SharedMemoryLayout {
   bool operator==(const SharedMemoryLayout&) const = default;
 };
 
-// Room for a whole tile in the staging buffers lets the epilogue end without waiting for the copy engine, but a ring of under four
-// stages no longer covers the latency of memory: staging gives way where that makes the ring longer.
+// Room for a whole tile lets the epilogue end without waiting for the copy engine, but a ring of under four stages does not cover
+// memory's latency: staging gives way to a longer ring. Slices of K need a buffer each: the first alone stores, the others leave sums.
 constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
   constexpr int kEnoughStages = 4, kMostStagingBuffers = 4, kFewestToOverlap = 2;
   if (streams(c)) return {.total_bytes = most_streaming_shared_bytes(c)};
-  const int chunks = blocks_per_warpgroup(c) * store_chunks(c, 2).all();
-  const int wanted = chunks < kFewestToOverlap ? kFewestToOverlap : chunks < kMostStagingBuffers ? chunks : kMostStagingBuffers;
+  const int chunks = blocks_per_warpgroup(c) * store_chunks(c, 2).all(), fewest = k_slices(c) > 1 ? 1 : kFewestToOverlap;
+  const int wanted = chunks < fewest ? fewest : chunks < kMostStagingBuffers ? chunks : kMostStagingBuffers;
   SharedMemoryLayout best;
   for (int buffers = wanted; buffers >= 1 && best.stages < kEnoughStages; buffers /= 2) {
     const int staging = buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);
