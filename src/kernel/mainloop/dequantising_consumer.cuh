@@ -173,6 +173,7 @@ class DequantisingConsumer {
   static SLUICE_DEVICE void make_numbers(Source<whole_slabs, zero_points>& source, int unit, Fragments& numbers) {
     const Group(&groups)[2] = source.groups;
     if constexpr (whole_slabs && scales_with_codes(config.type_a, zero_points)) {
+      // Kept for the slab's other unit, where registers allow it.
       if (!kFewRows || unit % kW4ChunksPerSlab == 0) source.line = arch::line_of_scales<config.type_a>(groups[0].scales);
       dequantise(source.codes, source.line, source.line, numbers);
     } else {
@@ -254,7 +255,7 @@ class DequantisingConsumer {
         if (kCodesFirst) fetch_next();
         start_unit(sums.values[0], numbers, q, unit, true);
         if (!kCodesFirst) fetch_next();
-        arch::wgmma_wait<1>();
+        arch::wgmma_wait<1>();  // the unit before this one has left its registers
         if (unit == 0 && left < k_tiles) ring_.release(previous);
       }
       previous = at;
