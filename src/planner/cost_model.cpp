@@ -121,10 +121,11 @@ RowShares shares_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
 }
 
 // Small factors are those of few tiles an SM, or of products that the tensor cores bind; groups have many tiles, and where they wait for
-// memory, it is no faster for it (the same day, 10 sets of groups with 31 to 136 rows in FP8, 4 with 20 rows in bf16).
+// memory, it is no faster for it (the same day, 10 sets of groups with 31 to 136 rows in FP8, 4 with 20 rows in bf16). Beside weights of 4
+// bits groups that wait for memory have few rows, and other kernels.
 double memory_factor_of_groups(const KernelConfig& kernel, double factor) {
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
-  const double least = promotes(kernel) ? (pingpong ? 1.15 : 1) : pingpong ? 0.95 : 0;
+  const double least = promotes(kernel) ? (pingpong ? 1.15 : 1) : pingpong && !dequantises(kernel) ? 0.95 : 0;
   return std::max(factor, least);
 }
 
@@ -243,12 +244,13 @@ double rings_clk(const Calibration& c, const GemmProblem& p, const KernelConfig&
 }
 
 // The last strips come no faster than the rings of those CTAs that still have some ask for them, one strip as slowly as two (5120 x 25600
-// at M = 1: 68 us, where an even share of memory would take 59; one H200, 23 November 2026). Where they are the first as well, their rows
-// come as slowly (14 x 896 x 12352: 15 us; one H100, 25 November 2026), and a CTA that never has two strips has half as much on its way (6
-// x 1024 x 8128: 9.2 us; the same day, 18 products; 35 bytes instead of 40 by those of 26 November).
+// at M = 1: 68 us, where an even share of memory would take 59; one H200, 23 November 2026; in ranges 59.4, another H200, 26 November).
+// Where they are the first as well, their rows come as slowly (14 x 896 x 12352: 15 us; one H100, 25 November 2026), and a CTA that never
+// has two strips has half as much on its way (6 x 1024 x 8128: 9.2 us; the same day, 18 products; 35 bytes instead of 40 by those of 26
+// November).
 double rings_tail_us(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double units, double all_us,
                      double clocks_per_us) {
-  constexpr double kBytesPerClkOfTwo = 50, kBytesPerClkOfOne = 35;
+  constexpr double kBytesPerClkOfTwo = 48, kBytesPerClkOfOne = 35;
   if (s.tiles_n == 0) return 0;
   const double last_strips = s.tiles_n - (passes_of_ring(s, units) - 1) * kRingStrips * units;
   const double row_bytes = passes_of_ring(s, units) > 1 ? 0 : static_cast<double>(p.m) * kRingRowBytes;

@@ -44,7 +44,7 @@ class DequantisingConsumer {
   static constexpr int kDepth = arch::kWgmmaDepthBytes / 2;                       // elements of K in a wgmma
   static constexpr int kSteps = kW4ChunkElems / kDepth, kHalfSteps = kSteps / 2;  // of a unit; a half has 32 of K, and one group
   static constexpr int kSlabs = slabs_of_block(config.tile_k);
-  static constexpr int kUnits = config.tile_k / kW4ChunkElems;  // of a stage
+  static constexpr int kUnits = blocks * config.tile_k / kW4ChunkElems;  // of a stage
   static constexpr bool kHalves = halves_slabs(config.tile_k);
   static constexpr int kScaleOffset = kHalves ? kW4HalfScaleOffset : kW4CodeBytes;
   static constexpr int kWholeSlabs = 2;  // group_shift where a slab has one group
@@ -54,7 +54,12 @@ class DequantisingConsumer {
   static constexpr bool kCodesOfSlabsFirst = kCodesFirst && tile_q(config) >= 64;
   static constexpr bool kFewRows = tile_q(config) <= 64;
   static_assert(!kFewRows || (kCodesFirst && kUnits > 1), "few rows leave registers for codes");
-  static_assert(blocks == 1 && kW4ChunksPerSlab == 2, "which set of registers a unit has must be known to the compiler");
+  static_assert(kW4ChunksPerSlab == 2, "which set of registers a unit has must be known to the compiler");
+  static_assert(blocks == 1 || (!kFewRows && !kHalves), "several blocks of columns take turns slab by slab, each with sums of its own");
+  static constexpr int block_of(int unit) { return unit / kW4ChunksPerSlab % blocks; }
+  static constexpr int slab_number(int unit) { return unit / kW4ChunksPerSlab / blocks; }
+  // How far along K a unit lies in its stage, in units.
+  static constexpr int depth_of(int unit) { return slab_number(unit) * kW4ChunksPerSlab + unit % kW4ChunksPerSlab; }
 
   struct Fragment {
     std::uint32_t words[4];
@@ -253,7 +258,7 @@ class DequantisingConsumer {
         };
         // The next unit is fetched while the tensor cores are busy with this one, or the one before it.
         if (kCodesFirst) fetch_next();
-        start_unit(sums.values[0], numbers, q, unit, true);
+        start_unit(sums.values[block_of(unit)], numbers, q, unit, true);
         if (!kCodesFirst) fetch_next();
         arch::wgmma_wait<1>();  // the unit before this one has left its registers
         if (unit == 0 && left < k_tiles) ring_.release(previous);
@@ -281,8 +286,8 @@ class DequantisingConsumer {
 
   // Where the slab of a unit begins, in shared memory.
   SLUICE_DEVICE arch::SharedAddress slab_of(const Position& at, int unit) const {
-    const int slab = unit / kW4ChunksPerSlab;
-    return arch::shared_address(ring_.stage_p(at)) + bytes((first_block_ * kSlabs + slab) * packed_slab_stride(config.tile_k));
+    const int slab = (first_block_ + block_of(unit)) * kSlabs + slab_number(unit);
+    return arch::shared_address(ring_.stage_p(at)) + bytes(slab * packed_slab_stride(config.tile_k));
   }
   SLUICE_DEVICE Codes codes_of(const Position& at, int unit) const {
     Codes codes;
@@ -326,7 +331,7 @@ class DequantisingConsumer {
     arch::wgmma_fence();
     SLUICE_UNROLL
     for (int step = 0; step < kSteps; ++step) {
-      const std::uint64_t k = arch::advance_descriptor(q, TileQ::step_offset_bytes(unit * kSteps + step));
+      const std::uint64_t k = arch::advance_descriptor(q, TileQ::step_offset_bytes(depth_of(unit) * kSteps + step));
       if (adds || step > 0)
         arch::wgmma<config.type_a, true>(sums, fragments[step].words, k);
       else
@@ -338,9 +343,12 @@ class DequantisingConsumer {
   static SLUICE_DEVICE void put_in_what_codes_leave_out(Sums& sums) {
     constexpr float kLeftOut = arch::CodeNumbers<config.type_a>::kLeftOut;
     if constexpr (kLeftOut != 1) {
-      arch::pin_registers(sums.values[0]);
       SLUICE_UNROLL
-      for (float& sum : sums.values[0]) sum *= kLeftOut;
+      for (int block = 0; block < blocks; ++block) {
+        arch::pin_registers(sums.values[block]);
+        SLUICE_UNROLL
+        for (float& sum : sums.values[block]) sum *= kLeftOut;
+      }
     }
   }
 
