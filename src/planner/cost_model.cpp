@@ -280,13 +280,15 @@ double fetches_of_rows(const KernelConfig& kernel, const SchedulerParams& s, dou
 // Requests of a GPC's SMs for the same lines count as one, if they meet on their way to L2. CTAs that begin together ask for what they
 // share at about the same time, and stay in step for two rounds. What clusters share they fetch once anyway; pieces begin when there is
 // room. (One H200, 23 November 2026: 30 products in turn with cuBLASLt, cooperative kernels with tiles of 128 rows and more;
-// docs/performance_log.md.)
+// docs/performance_log.md.) Tiles of pingpong do so where both operands are shared (474 x 3496 x 512 in 128 x 64 5.5 us, others 6.3; 512 x
+// 2112 x 7168 26 and 30); with one row of tiles all requests count (128 x 8192 x 28672 137 us, others 126: H200s, 26 November 2026).
 double share_of_requests(const GemmProblem& p, const KernelConfig& kernel, const SchedulerParams& s, double rounds) {
   constexpr double kLeft = 0.72, kRoundsInStep = 2;
   constexpr int kFewestRows = 128;
   const bool together = s.splits == 1 && s.stream_k_tiles == 0 && rounds <= kRoundsInStep && kernel.tile_m >= kFewestRows;
   const bool fitted = size_bytes(p.type_a) == 2 && !dequantises(kernel);
-  return cluster_size(kernel) == 1 && kernel.schedule == KernelSchedule::cooperative && together && fitted ? kLeft : 1;
+  const bool shared = kernel.schedule == KernelSchedule::cooperative || std::min(s.tiles_m, s.tiles_n) > 1;
+  return cluster_size(kernel) == 1 && shared && together && fitted ? kLeft : 1;
 }
 
 // What neighbours() ask for of what they fetch: a block of tiles' operands once between them.
