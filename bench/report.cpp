@@ -281,8 +281,8 @@ double ratio(const ShapeResult& result, const RivalTiming& rival) {
 }
 
 double floor_us(const ShapeResult& result) {
-  // On an H200: round numbers below the 869 TFLOP/s of the best products of bf16 and the 1190 of FP8.
-  constexpr double kFlopsPerUs = 800e6, kFp8FlopsPerUs = 1100e6;
+  // What the tensor cores of an H200 sustain under its power limit (docs/h200.md).
+  constexpr double kFlopsPerUs = 869e6, kFp8FlopsPerUs = 1666e6;
   const double flops_per_us = is_fp8(type_of_a(result.shape)) ? kFp8FlopsPerUs : kFlopsPerUs;
   return result.stream.us > 0 ? std::max(result.stream.us, flops(result.shape) / flops_per_us) : 0;
 }

@@ -196,7 +196,10 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
   if (s.reduction == Reduction::cluster)  // each CTA pushes all but its own part, and takes in as much
     return c.cluster_meeting_us + others / s.splits * bytes / c.push_bytes_per_clk_per_sm / clocks_per_us;
   const double round_trips = std::ceil(others / pieces_at_once(kernel)) * c.collect_round_trip_us;
-  return c.hand_over_us + std::max(round_trips, others * bytes / c.collect_bytes_per_clk_per_sm / clocks_per_us);
+  // Slices of K: one warpgroup hands over a few KB (two H200s, 26 November 2026, candidates with 8 to 64 rows of the suite w4a16).
+  constexpr double kOfSlices = 1.0 / 3;
+  return (k_slices(kernel) > 1 ? kOfSlices : 1) * c.hand_over_us +
+         std::max(round_trips, others * bytes / c.collect_bytes_per_clk_per_sm / clocks_per_us);
 }
 
 // Slices of K: the one with most k-tiles decides, and they meet in shared memory before the next tile's can (one H200, 24 November 2026,
@@ -306,6 +309,15 @@ double clusters_of_pieces_factor(const KernelConfig& kernel, const SchedulerPara
   return cluster_size(kernel) > 2 ? kOfFour : s.reduction == Reduction::separate ? kPairsInSlices : 1;
 }
 
+// Pingpong's pairs that share the only row of tiles: few of them in the last round ask memory for less than it could bring (two H200s, 26
+// November 2026, 128 rows of llm: 128 x 192 in c1x2 takes 1.26 and 1.35 of what was predicted where the last round is 0.27 and 0.03 full,
+// 128 x 168 1.21 and 1.37 at 0.59 and 0.31; single CTAs and cooperative pairs 1.12 to 1.2).
+double lone_row_factor(const KernelConfig& kernel, const SchedulerParams& s, double waves) {
+  constexpr double kOfIdle = 0.5;
+  const bool lone = kernel.schedule == KernelSchedule::pingpong && kernel.cluster_n > 1 && s.tiles_m == 1 && s.stream_k_tiles == 0;
+  return lone && waves > 1 ? 1 + kOfIdle * (std::ceil(waves) / waves - 1) : 1;
+}
+
 // SMs that pieces leave free take the next launch's CTAs before this one's have met. (These three: one H200, 24 November 2026, candidates
 // of 40 products in pieces and whole.)
 double early_successor_us(const SchedulerParams& s, double busy_share) {
@@ -337,6 +349,13 @@ double late_launch_us(const GemmProblem& p, const KernelConfig& kernel, const Sc
   return kLoss * little * std::clamp((share - kShareForAny) / (kShareForAll - kShareForAny), 0.0, 1.0);
 }
 
+// Slices of K: tiles of the same columns side by side ask for weights that are still on their way from memory (the same: 32 x 4096 x 4096
+// in two tiles of 16 rows takes 6.65 us, in tiles of 32 and two pieces 6.15).
+double same_columns_us(const KernelConfig& kernel, const SchedulerParams& s) {
+  constexpr double kLoss = 0.4;
+  return k_slices(kernel) > 1 && s.tiles_m > 1 ? kLoss : 0;
+}
+
 // A kernel's factor says how it uses the memory that it was measured with. Slower memory is slow for any kernel: the more of the time is
 // memory's own, the less a kernel's way of asking for it shows. (Else the kernel with the smallest factor would be taken wherever memory
 // binds: docs/calibration.md, "Other devices".)
@@ -345,6 +364,17 @@ double hbm_us(const Calibration& c, const DeviceSpec& device, double bytes, doub
   // With a factor of 1 the two overlap to the time that memory takes.
   const double of_memory = std::pow(1 - std::pow(share, c.overlap_exponent), 1 / c.overlap_exponent);
   return overlap({factor * share, of_memory}, c.overlap_exponent) * bytes / (rate * c.hbm_factor * 1e3);
+}
+
+// Tiles whose rows are no whole lines of 128 bytes write parts of lines, which tells where there is little to multiply: this much of D's
+// bytes more (one H200, 26 November 2026: 6188 x 15424 x 256 by pingpong in widths of 128 and 192 106 and 110 us, 112 120, 160 to 184 128
+// to 142; choices among the candidates of 974 random products 1.040 to 1.039 of the best).
+double share_of_broken_lines(const GemmProblem& p, const KernelConfig& kernel) {
+  constexpr double kOfWide = 0.35, kOfNarrow = 0.12;
+  constexpr int kLineBytes = 128, kNarrow = 128;
+  const int bytes = kernel.tile_n * size_bytes(p.type_d);
+  if (promotes(kernel) || dequantises(kernel) || bytes < kLineBytes || bytes % kLineBytes == 0) return 0;
+  return kernel.tile_n > kNarrow ? kOfWide : kOfNarrow;
 }
 
 // Ranges that begin anywhere are each at another of K: what tiles side by side share is fetched for each of them, but for what L2 keeps.
@@ -443,7 +473,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double again = batch > 1 ? 0 : bytes_fetched_again(device, s, m * k * ab, bytes_b);
   // The more of a tile a range is, the longer neighbours are near each other. Those of a hybrid schedule wait apart, below.
   const double apart = s.kind == SchedulerKind::hybrid ? 0 : std::max(0.0, 1 - rounds);
-  t.hbm_us = hbm_us(c, device, input_bytes + output_bytes + apart * again, factor);
+  const double broken = of_groups ? 0 : share_of_broken_lines(p, kernel) * m * n * batch * d;
+  t.hbm_us = hbm_us(c, device, input_bytes + output_bytes + broken + apart * again, factor);
   t.hbm_us += missing_sms_us(kernel, t);
   if (has_rings(kernel)) {
     t.hbm_us *= rings_on_slow_memory(c, device, p);
@@ -463,7 +494,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double crowded = std::max(0.0, t.l2_us / std::max(t.matrix_us, 1e-9) - c.traffic_free_share);
   t.matrix_us *= 1 + c.traffic_throttle_factor * (1 - std::exp(-sm_us / c.traffic_throttle_us)) * std::min(1.0, crowded);
 
-  for (double* part : {&t.matrix_us, &t.hbm_us, &t.l2_us}) *part *= clusters_of_pieces_factor(kernel, s);
+  for (double* part : {&t.matrix_us, &t.hbm_us, &t.l2_us})
+    *part *= clusters_of_pieces_factor(kernel, s) * (of_groups ? 1 : lone_row_factor(kernel, s, t.waves));
 
   t.launch_us = factor * device.launch_us * c.launch_factor;
   t.ramp_us = factor * c.ramp_us;
@@ -473,7 +505,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
     t.launch_us -= std::min(t.launch_us, c.early_fetch_us * constant_bytes / std::max(1.0, m * k * ab + bytes_b));
   }
   t.launch_us -= std::min(t.launch_us, of_groups ? 0 : early_launch_us(p, kernel, s, rounds, t.busy_share));
-  t.launch_us += of_groups ? 0 : late_launch_us(p, kernel, s, rounds, t);
+  t.launch_us += of_groups ? 0 : late_launch_us(p, kernel, s, rounds, t) + same_columns_us(kernel, s);
   const double store_us = kernel.tile_m * kernel.tile_n * d / c.store_bytes_per_clk_per_sm / clocks_per_us;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   t.exposed_epilogue_us =
