@@ -11,6 +11,7 @@ PlanOptions only(const Candidate& candidate, PlanOptions options) {
   if (s.kind == SchedulerKind::split_k) {
     options.splits = s.splits;
     options.reduction = s.reduction;
+    options.lead = s.lead > 0 ? s.lead : -1;
   }
   if (s.kind > SchedulerKind::data_parallel) options.min_k_tiles = s.min_k_tiles;
   options.keep_candidates = false;

@@ -35,6 +35,10 @@ void add_planner_flags(CLI::App& command, PlannerFlags& flags) {
   command.add_option("--min-k-tiles", flags.min_k_tiles, "With split-k, stream-k and hybrid: no piece of a tile is shorter")
       ->check(above_zero())
       ->group(group);
+  command
+      .add_option("--lead", flags.lead,
+                  "With split-k: by so many k-tiles the last piece of a tile is longer; -1: none (default: as predicted)")
+      ->group(group);
   command.add_option("--claim", flags.claim, fmt::format("How clusters come by their work: {}", kClaims))->group(group);
   command.add_option("--reduction", flags.reduction, fmt::format("With split-k: how the pieces of a tile come together: {}", kReductions))
       ->group(group);
@@ -66,6 +70,7 @@ Result<PlanOptions> to_plan_options(const PlannerFlags& flags) {
   PlanOptions options{.splits = flags.splits,
                       .stream_k_regions = flags.regions,
                       .min_k_tiles = flags.min_k_tiles,
+                      .lead = flags.lead,
                       .kernel_name = flags.kernel,
                       .tile_m = flags.tile_m,
                       .tile_n = flags.tile_n};

@@ -20,7 +20,7 @@ struct PlannerFlags {
   std::string schedule, scheduler, raster, claim, reduction, kernel;
   std::string determinism = "deterministic";
   int tile_m = 0, tile_n = 0;
-  int splits = 0, regions = 0, min_k_tiles = 0;
+  int splits = 0, regions = 0, min_k_tiles = 0, lead = 0;
   std::string calibration;  // a file
 };
 void add_planner_flags(CLI::App& command, PlannerFlags& flags);

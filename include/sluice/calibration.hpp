@@ -59,10 +59,9 @@ struct Calibration {
   double store_bytes_per_clk_per_sm = 0;  // results leaving an SM
   double exposed_stores_cooperative = 0;  // per round
   double exposed_stores_pingpong = 0;     // once
-  // Pieces of a tile: leaving sums and handing over, then fetching what each other piece has left, at a rate or by round trips to L2.
+  // Pieces of a tile: handing over, and at what rate sums are left and each other piece's are fetched.
   double hand_over_us = 0;
   double collect_bytes_per_clk_per_sm = 1;
-  double collect_round_trip_us = 0;
   double separate_meeting_us = 0;         // Reduction::separate
   double leave_bytes_per_clk_per_sm = 1;  // sums written to L2 by all SMs at once
   double cluster_meeting_us = 0;          // Reduction::cluster: until everybody is there,

@@ -41,6 +41,7 @@ struct PlanOptions {
   int splits = 0;            // split_k: pieces of each tile (0: as many as fill the device, at least 2 where there are two k-tiles)
   int stream_k_regions = 0;  // stream_k and hybrid (0: one)
   int min_k_tiles = 0;       // of a piece (0: one)
+  int lead = 0;              // SchedulerParams::lead (0: as predicted, -1: none)
   std::string kernel_name;   // exactly this kernel
   int tile_m = 0;            // this tile, whatever the kernel (0 = free)
   int tile_n = 0;

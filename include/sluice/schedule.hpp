@@ -55,6 +55,7 @@ struct SchedulerParams {
   WorkClaim claim = WorkClaim::fixed;
   std::int32_t splits = 1;  // split_k: pieces of each tile
   Reduction reduction = Reduction::workspace;
+  std::int32_t lead = 0;  // split_k through the workspace: by so many k-tiles the last piece of a tile is longer than its share of the rest
   // No piece of a tile has fewer k-tiles, unless it is the whole tile.
   std::int32_t min_k_tiles = 1;
   // stream_k and hybrid: so many of the first work tiles are laid end to end and cut into as many ranges of k-tiles as there are

@@ -201,6 +201,7 @@ typedef struct sluice_plan_options {
   int32_t min_k_tiles;       /* of a piece of a tile; 0: one */
   int32_t reduction;         /* enum sluice_reduction; split-K alone has a choice */
   int32_t determinism;       /* enum sluice_determinism */
+  int32_t lead;              /* split-K: k-tiles that the last piece is longer by; 0: as predicted, -1: none */
 } sluice_plan_options;
 
 /* What a plan comes to. An output: set struct_size (the init function does) and pass it to sluice_plan_get_info(), which fills in the

@@ -47,7 +47,7 @@ class PlanOptions(Structure):
         ("struct_size", ctypes.c_size_t),
         ("kernel_name", _text),
         *_fields(_i32, "schedule scheduler raster tile_m tile_n forget_candidates claim splits stream_k_regions min_k_tiles"),
-        *_fields(_i32, "reduction determinism"),
+        *_fields(_i32, "reduction determinism lead"),
     ]
 
 

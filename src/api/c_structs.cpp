@@ -13,7 +13,7 @@ namespace {
 
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
-              (sizeof(sluice_problem) == 264 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 64 &&
+              (sizeof(sluice_problem) == 264 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 72 &&
                sizeof(sluice_plan_info) == 120 && sizeof(sluice_arguments) == 96 && sizeof(sluice_emulator_options) == 32 &&
                sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40 && sizeof(sluice_pack_w4_problem) == 48 &&
                sizeof(sluice_pack_w4_arguments) == 48 && sizeof(sluice_histogram_problem) == 56 &&
@@ -217,6 +217,7 @@ Result<PlanOptions> to_plan_options(const sluice_plan_options& given) {
   PlanOptions options{.splits = c.splits,
                       .stream_k_regions = c.stream_k_regions,
                       .min_k_tiles = c.min_k_tiles,
+                      .lead = c.lead,
                       .tile_m = c.tile_m,
                       .tile_n = c.tile_n,
                       .keep_candidates = c.forget_candidates == 0};

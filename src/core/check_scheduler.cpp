@@ -21,6 +21,11 @@ Status check_split_k(const SchedulerParams& s, std::int64_t units) {
   if (s.splits < 1 || s.splits > most)
     return wrong(equation("splits", s.splits) + " must be from 1 to " + std::to_string(most) + ": the " + std::to_string(s.k_tiles) +
                  " k-tiles of a tile make no more pieces of " + std::to_string(s.min_k_tiles));
+  const std::int64_t most_lead =
+      s.reduction == Reduction::workspace && s.splits > 1 ? s.k_tiles - std::int64_t{s.splits} * s.min_k_tiles : 0;
+  if (s.lead < 0 || s.lead > most_lead)
+    return wrong(equation("lead", s.lead) + " must be from 0 to " + std::to_string(most_lead) + ": the " + std::to_string(s.splits) +
+                 " pieces of a tile of " + std::to_string(s.k_tiles) + " k-tiles leave the last one no more than that beyond its share");
   if (work_tiles(s) * s.splits > kMostItems)
     return wrong(equation("splits", s.splits) + " makes " + std::to_string(work_tiles(s) * s.splits) + " pieces of " +
                  std::to_string(work_tiles(s)) + " tiles; the limit is 2^29, use fewer splits");
@@ -76,6 +81,8 @@ Status check_scheduler(const SchedulerParams& s, std::int64_t units) {
     return wrong(std::string("reduction = ") + to_string(s.reduction) + " goes with split-k only, not with " + to_string(s.kind));
   if (s.kind != SchedulerKind::split_k && s.splits != 1)
     return wrong(equation("splits", s.splits) + " must be 1 under " + to_string(s.kind) + "; only split-k has another number");
+  if (s.kind != SchedulerKind::split_k && s.lead != 0)
+    return wrong(equation("lead", s.lead) + " must be 0 under " + to_string(s.kind) + "; only split-k has a last piece that is longer");
   if (!is_stream_k(s) && (s.stream_k_tiles != 0 || s.stream_k_ranges != 0 || s.stream_k_regions != 1))
     return wrong(std::string("stream_k_tiles and stream_k_ranges must be 0 and stream_k_regions 1 under ") + to_string(s.kind) +
                  "; only stream-k and hybrid have other numbers");

@@ -5,6 +5,7 @@ namespace sluice {
 std::string describe_kind(const SchedulerParams& s) {
   std::string text = to_string(s.kind);
   if (s.kind == SchedulerKind::split_k) text += " " + std::to_string(s.splits);
+  if (s.lead > 0) text += " lead " + std::to_string(s.lead);
   if (s.reduction == Reduction::separate) text += " in slices";
   if (s.reduction == Reduction::cluster) text += " in a cluster";
   if (s.kind == SchedulerKind::hybrid) text += " " + std::to_string(s.stream_k_tiles);

@@ -28,8 +28,7 @@ namespace sluice {
 // Registers per thread of each role. The launch gives all warpgroups the same number; with three warpgroups that is 168, too few for 128
 // and more accumulators, so producers hand theirs over. Two warpgroups start with enough.
 struct RegisterSplit {
-  int producer;
-  int consumer;
+  int producer, consumer;
 };
 constexpr RegisterSplit register_split(const KernelConfig& config) {
   if (consumer_warpgroups(config) > 2) return k_slices(config) > 1 ? RegisterSplit{56, 152} : RegisterSplit{32, 160};  // 4 x 128 in all
@@ -146,6 +145,7 @@ class GemmKernel {
       Producer::kAlone ? work_.release_alone(work_at) : work_.release(work_at);
       trace.begin(tile);
       producer.load(at, tile, first);
+      Pieces::template fetch<Producer, ProducerOfP>(params_, ring_, at, tile);
       first = first && tile.k_begin == tile.k_end;
       trace.mark(TraceEvent::mainloop_end);
     }
@@ -171,7 +171,7 @@ class GemmKernel {
       if (ahead.peers == 0) break;
       const int k_tiles = ahead.k_end - ahead.k_begin;
       if (kPingpong && work_at.stage % 2 != warpgroup) {
-        at.advance(k_tiles);
+        at.advance(k_tiles + Pieces::stages(params_, ahead));
         work_.release(work_at);
         continue;
       }
@@ -179,15 +179,14 @@ class GemmKernel {
       if (kPingpong) wait_for_turn(warpgroup);
       trace.mark_first_data(ring_, at, k_tiles);
       Accumulators<config> sums;
-      const auto issued = [&] {
-        if (kPingpong) give_turn(1 - warpgroup);  // the last tile's is never waited for
-      };
+      const auto pass_on = [&] { kPingpong ? give_turn(1 - warpgroup) : void(); };  // the last tile's is never waited for
+      const auto issued = [&] { Pieces::when_issued(params_, work_, work_at, pass_on); };
       const bool finishes = ShareOfTile<config>(ahead, warpgroup).multiply(params_.mainloop, ring_, sums, at, k_tiles, issued);
       trace.mark(TraceEvent::mainloop_end);
       const WorkTile tile = work_.read(work_at);
       work_.release(work_at);
       if constexpr (is_fp8(config.type_a)) ScaleSums<config>::apply(sums, params_.mainloop, tile, block);
-      if (finishes) Pieces::finish(params_, shared_, sums, tile, warpgroup, output, trace);
+      Pieces::finish(params_, shared_, ring_, at, sums, tile, warpgroup, finishes, output, trace, pass_on);
       trace.mark(TraceEvent::done);
       at.stage = arch::uniform(at.stage);  // else the main loop moves each descriptor from a register of every lane to one of the warp
     }
@@ -198,8 +197,7 @@ class GemmKernel {
     }
   }
 
-  // Pingpong: consumers take the tiles in turn, and the tensor cores belong to one of them at a time. Whoever has issued his last wgmma
-  // passes them on, and writes out while the other computes.
+  // Pingpong: tensor cores belong to one consumer at a time. Whoever has issued his last wgmma passes them on, and writes out meanwhile.
   static SLUICE_DEVICE void wait_for_turn(int consumer) { arch::named_barrier_sync(kFirstTurnBarrier + consumer, 2 * kWarpgroupThreads); }
   static SLUICE_DEVICE void give_turn(int consumer) { arch::named_barrier_arrive(kFirstTurnBarrier + consumer, 2 * kWarpgroupThreads); }
 

@@ -113,7 +113,7 @@ void fields(Either<KernelConfig> auto& s, auto&& field) {
 }
 
 void fields(Either<SchedulerParams> auto& s, auto&& field) {
-  auto& [kind, raster, tiles_m, tiles_n, groups, k_tiles, cluster_m, cluster_n, cohort, claim, splits, reduction, min_k_tiles,
+  auto& [kind, raster, tiles_m, tiles_n, groups, k_tiles, cluster_m, cluster_n, cohort, claim, splits, reduction, lead, min_k_tiles,
          stream_k_tiles, stream_k_ranges, stream_k_regions] = s;
   field("kind", kind);
   field("raster", raster);
@@ -128,6 +128,7 @@ void fields(Either<SchedulerParams> auto& s, auto&& field) {
   field("claim", claim, whole.claim);
   field("splits", splits, whole.splits);
   field("reduction", reduction, whole.reduction);
+  field("lead", lead, whole.lead);
   field("min_k_tiles", min_k_tiles, whole.min_k_tiles);
   field("stream_k_tiles", stream_k_tiles, whole.stream_k_tiles);
   field("stream_k_ranges", stream_k_ranges, whole.stream_k_ranges);
@@ -187,6 +188,8 @@ Status choose_cuts(const SchedulerParams& s, PlanOptions& options) {
   if (s.kind == SchedulerKind::split_k || s.reduction != whole.reduction) options.reduction = s.reduction;
   if (s.kind == SchedulerKind::split_k || s.splits != whole.splits) options.splits = s.splits;
   if (s.min_k_tiles != whole.min_k_tiles) options.min_k_tiles = s.min_k_tiles;
+  if (s.lead < 0) return Error{ErrorCode::bad_format, "scheduler.lead = " + std::to_string(s.lead) + " must not be negative"};
+  if (s.kind == SchedulerKind::split_k || s.lead != 0) options.lead = s.lead > 0 ? s.lead : -1;
   if (s.stream_k_regions != whole.stream_k_regions) options.stream_k_regions = s.stream_k_regions;
   return Nothing{};
 }

@@ -148,6 +148,7 @@ void cut_in_k(const PlanOptions& options, std::int32_t slots, SchedulerParams& s
     s.splits = options.splits > 0 ? options.splits : largest_power_of_two(std::clamp(slots / tiles, 2, kMostCtasInCluster));
   else if (s.kind == SchedulerKind::split_k)
     s.splits = options.splits > 0 ? options.splits : std::clamp(slots / tiles, std::min(2, most_pieces), most_pieces);
+  if (options.lead > 0) s.lead = options.lead;
   if (s.kind != SchedulerKind::stream_k && s.kind != SchedulerKind::hybrid) return;
 
   s.stream_k_ranges = static_cast<std::int32_t>(std::min<std::int64_t>(slots, static_cast<std::int64_t>(tiles) * most_pieces));
@@ -364,6 +365,9 @@ Status check_options(const PlanOptions& options, const GemmProblem& p) {
   if (options.min_k_tiles > 0 && !stream_k && !is(SchedulerKind::split_k))
     return wrong("min_k_tiles = " + std::to_string(options.min_k_tiles) +
                  " needs the scheduler split-k, stream-k or hybrid; choose one, or leave it free");
+  if (options.lead < -1 || (options.lead != 0 && !is(SchedulerKind::split_k)))
+    return wrong("lead = " + std::to_string(options.lead) +
+                 " must be a number of k-tiles or -1 for none, and needs the scheduler split-k; choose it, or leave the lead free");
   if (grouped && is(SchedulerKind::one_tile_per_cta))
     return wrong("one-tile-per-cta needs tiles that can be counted, and only the device knows those of groups; take data-parallel");
   if (grouped && options.reduction && *options.reduction != Reduction::workspace)
@@ -402,10 +406,10 @@ const Calibration& calibration_of(const PlanOptions& options) {
 
 bool PlanOptions::operator==(const PlanOptions& other) const {
   const auto values = [](const PlanOptions& options) {  // stops compiling when there are more of them
-    const auto& [determinism, schedule, scheduler, raster, claim, reduction, splits, stream_k_regions, min_k_tiles, kernel_name, tile_m,
-                 tile_n, calibration, keep_candidates] = options;
-    return std::tie(determinism, schedule, scheduler, raster, claim, reduction, splits, stream_k_regions, min_k_tiles, kernel_name, tile_m,
-                    tile_n, calibration_of(options), keep_candidates);
+    const auto& [determinism, schedule, scheduler, raster, claim, reduction, splits, stream_k_regions, min_k_tiles, lead, kernel_name,
+                 tile_m, tile_n, calibration, keep_candidates] = options;
+    return std::tie(determinism, schedule, scheduler, raster, claim, reduction, splits, stream_k_regions, min_k_tiles, lead, kernel_name,
+                    tile_m, tile_n, calibration_of(options), keep_candidates);
   };
   return values(*this) == values(other);
 }
@@ -453,12 +457,20 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       add_cut_schedules(p, device, kernel, schedules);
     if (finds_scales(p)) std::erase_if(schedules, [](const SchedulerParams& s) { return s.reduction != Reduction::workspace; });
     const double factor = kernel_factor(calibration, kernel);
-    for (const SchedulerParams& schedule : schedules) {
+    for (SchedulerParams& schedule : schedules) {
       candidate.scheduler = own(schedule);
       if (is_grouped(p) && !options.scheduler && !suits_groups(candidate.scheduler, device, kernel)) continue;
-      candidate.predicted = is_grouped(p)
-                                ? predict_for_groups(p, device, kernel, schedule, calibration, factor)
-                                : predict(balanced, device, kernel, schedule, worker_count(schedule, device, kernel), calibration, factor);
+      if (is_grouped(p)) {
+        candidate.predicted = predict_for_groups(p, device, kernel, schedule, calibration, factor);
+      } else {
+        const int workers = worker_count(schedule, device, kernel);
+        candidate.predicted = predict(balanced, device, kernel, schedule, workers, calibration, factor);
+        if (options.lead == 0) {
+          candidate.scheduler.lead = schedule.lead =
+              lead_of_last_piece(candidate.predicted, device, calibration, kernel, schedule, workers);
+          candidate.predicted = predict(balanced, device, kernel, schedule, workers, calibration, factor);
+        }
+      }
       candidates.push_back(candidate);
     }
   }

@@ -20,7 +20,8 @@ class SplitKItems {
         splits_(p.kind == SchedulerKind::split_k ? p.splits : 1),
         together_(splits_ > 1 && p.reduction == Reduction::cluster),
         k_tiles_(p.k_tiles),
-        length_(quotient(k_tiles_, splits_)),
+        lead_(p.lead),
+        length_(quotient(k_tiles_ - lead_, splits_)),
         by_row_(together_ ? splits_ : tiles_) {}
 
   SLUICE_HOST_DEVICE constexpr std::int32_t count() const { return tiles_ * splits_; }
@@ -31,17 +32,18 @@ class SplitKItems {
     const std::int32_t row = by_row_.quotient(item), in_row = item - row * (together_ ? splits_ : tiles_);
     const std::int32_t split = together_ ? in_row : row, index = together_ ? row : in_row;
     if (splits_ == 1) return {.index = index, .k_end = k_tiles_};
-    // As equal as can be: the first `longer` pieces have one k-tile more. A product of split and k_tiles might not fit in 32 bits.
-    const std::int32_t longer = k_tiles_ - length_ * splits_;
+    // But for the lead as equal as can be: the first `longer` pieces have one k-tile more. A product of split and k_tiles might not fit in
+    // 32 bits.
+    const std::int32_t longer = k_tiles_ - lead_ - length_ * splits_;
     const std::int32_t k_begin = split * length_ + (split < longer ? split : longer);
-    const std::int32_t k_end = k_begin + length_ + (split < longer ? 1 : 0);
+    const std::int32_t k_end = split == splits_ - 1 ? k_tiles_ : k_begin + length_ + (split < longer ? 1 : 0);
     return {.index = index, .k_begin = k_begin, .k_end = k_end, .split_tile = index, .peer = split, .peers = splits_};
   }
 
  private:
   std::int32_t tiles_ = 0, splits_ = 1;
   bool together_ = false;  // pieces that meet in a cluster are neighbours
-  std::int32_t k_tiles_ = 0, length_ = 0;
+  std::int32_t k_tiles_ = 0, lead_ = 0, length_ = 0;
   Divisor by_row_;
 };
 

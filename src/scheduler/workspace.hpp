@@ -40,12 +40,6 @@ inline constexpr std::int64_t kMostFlags = kCounterFlag;
 constexpr int part_elems(const KernelConfig& c) { return accumulators_per_thread(c) * kWarpgroupThreads; }
 constexpr int parts_per_cluster_tile(const KernelConfig& c) { return sharing_warpgroups(c) * cluster_size(c); }
 
-// Pieces whose sums are fetched together: a round trip to L2 takes as long for 16 packets of 16 bytes a thread as for one.
-constexpr int pieces_at_once(const KernelConfig& c) {
-  constexpr int kElemsInFlight = 16 * 4;
-  return kElemsInFlight / accumulators_per_thread(c) > 1 ? kElemsInFlight / accumulators_per_thread(c) : 1;
-}
-
 inline std::int64_t flag_count(const SchedulerParams& s, const KernelConfig& c) {
   return std::int64_t{split_tile_count(s)} * parts_per_cluster_tile(c);
 }

@@ -16,9 +16,9 @@ namespace sluice {
 inline std::ostream& operator<<(std::ostream& out, const SchedulerParams& p) {
   return out << to_string(p.kind) << ' ' << to_string(p.raster) << ", tiles " << p.tiles_m << " x " << p.tiles_n << " x " << p.groups
              << ", k-tiles " << p.k_tiles << ", cluster " << p.cluster_m << " x " << p.cluster_n << ", cohort " << p.cohort << ", claim "
-             << to_string(p.claim) << ", splits " << p.splits << " meeting in " << to_string(p.reduction) << ", min k-tiles "
-             << p.min_k_tiles << ", stream-K tiles " << p.stream_k_tiles << ", ranges " << p.stream_k_ranges << ", regions "
-             << p.stream_k_regions;
+             << to_string(p.claim) << ", splits " << p.splits << " meeting in " << to_string(p.reduction) << ", lead " << p.lead
+             << ", min k-tiles " << p.min_k_tiles << ", stream-K tiles " << p.stream_k_tiles << ", ranges " << p.stream_k_ranges
+             << ", regions " << p.stream_k_regions;
 }
 inline std::ostream& operator<<(std::ostream& out, const WorkTile& t) {
   return out << "tile " << t.tile_m << ", " << t.tile_n << " of " << t.group << ", k-tiles " << t.k_begin << " to " << t.k_end << ", piece "

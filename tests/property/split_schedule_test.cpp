@@ -66,6 +66,7 @@ Dealt random_dealt(Reductions reductions) {
     p.splits = *between(1, most);
     if (reductions == Reductions::all && most >= 2) meet_at_random(p, most);
     if (p.reduction != Reduction::workspace) return {p, cluster_tiles(p) * p.splits};
+    if (p.splits > 1) p.lead = *rc::gen::oneOf(rc::gen::just(0), between(0, p.k_tiles - p.splits * p.min_k_tiles));
     const std::int32_t items = tiles * p.splits;
     std::int32_t units = *between(1, items + 3 - 1);
     if (p.claim == WorkClaim::fixed && fixed_claim_can_stall(p, units)) units = items;
@@ -196,6 +197,21 @@ RC_GTEST_PROP(SplitSchedule, NoPieceIsShorterThanTheLeast, ()) {
   const SchedulerParams p = random_valid().params;
   for (const WorkTile& item : items_of(p))
     if (item.peers > 1) RC_ASSERT(item.k_end - item.k_begin >= p.min_k_tiles);
+}
+
+// The last piece is longer by the lead than it would be without one, and the others differ by one k-tile at most.
+RC_GTEST_PROP(SplitSchedule, TheLastPieceIsLongerByTheLead, ()) {
+  SchedulerParams p{.kind = SchedulerKind::split_k, .tiles_m = *between(1, 5), .tiles_n = *between(1, 5)};
+  p.splits = *between(2, 9);
+  p.k_tiles = *between(p.splits, 90);
+  p.lead = *between(0, p.k_tiles - p.splits);
+  const std::int32_t share = (p.k_tiles - p.lead) / p.splits;
+  for (const WorkTile& item : items_of(p)) {
+    const std::int32_t length = item.k_end - item.k_begin - (item.peer + 1 == item.peers ? p.lead : 0);
+    RC_ASSERT(length == share || length == share + 1);
+  }
+  p.lead = p.k_tiles - p.splits + 1;
+  RC_ASSERT(!check_scheduler(p, cluster_tiles(p) * p.splits).ok());
 }
 
 // The items of each cluster under fixed claim, with their numbers.

@@ -18,6 +18,7 @@ class Case:
     consumers: int = 1  # warpgroups of a CTA that consume: two share each tile, or
     pingpong: bool = False  # take the tiles in turn
     slots: int = 1  # items that the dispatcher may have taken before a consumer does
+    room: int = 2  # loads that the ring of stages holds: a tile's operands are one, and the sums that others have left for it one
     overlap: bool = False  # CTAs of the next launch start before the last of this one has ended
 
     def arguments(self):
@@ -51,16 +52,20 @@ CASES = [
     split_k("fixed", 2, 2, 1, **TURNS),
     split_k("fixed", 4, 2, 2, **TURNS),
     split_k("ticket", 2, 2, 2, slots=RUN_AHEAD, **TURNS),
+    split_k("ticket", 2, 2, 2, room=1, overlap=True, **TURNS),
     split_k("ticket", 1, 3, 2, **SHARED),
+    split_k("ticket", 2, 2, 2, room=1, **SHARED),
     stream_k("fixed", 5, 4, 3, slots=RUN_AHEAD, overlap=True),
     stream_k("fixed", 9, 4, 4),  # the worked example: 2.25 tiles for each
     stream_k("fixed", 1, 4, 4),  # one tile for all
     stream_k("fixed", 2, 6, 4, regions=2),
     stream_k("ticket", 5, 4, 3),
     stream_k("ticket", 1, 3, 3),
-    stream_k("fixed", 5, 4, 2, slots=RUN_AHEAD, overlap=True, **TURNS),
+    stream_k("fixed", 5, 4, 2, slots=RUN_AHEAD, room=RUN_AHEAD, overlap=True, **TURNS),
+    stream_k("fixed", 5, 4, 2, room=1, **TURNS),
     stream_k("ticket", 5, 4, 2, overlap=True, **TURNS),
-    stream_k("fixed", 2, 3, 2, **SHARED),
+    stream_k("fixed", 3, 3, 2, **SHARED),
+    stream_k("fixed", 5, 4, 3, room=1, **SHARED),
     hybrid("fixed", 7, 4, 3, cut=4),
     hybrid("ticket", 5, 4, 2, cut=3, slots=RUN_AHEAD),
     hybrid("fixed", 5, 4, 2, cut=3, **TURNS),
@@ -101,13 +106,20 @@ BUGS = [
     Bug("COUNT_OVERTAKES_SUMS", split_k("fixed", 1, 3, 3), WRONG_SUMS),
     Bug("WAITS_FOR_ONE_PIECE", split_k("ticket", 1, 3, 3), rf"{WRONG_SUMS}|{FLAG_LEFT}"),
     Bug("DOES_NOT_WAIT", stream_k("fixed", 5, 4, 3), WRONG_SUMS),
+    Bug("WAITS_FOR_ITS_OWN_PART_ALONE", split_k("ticket", 1, 3, 2, **SHARED), WRONG_SUMS),
+    Bug("WAITS_FOR_ITS_OWN_PART_ALONE", stream_k("fixed", 3, 3, 2, **SHARED), WRONG_SUMS),
     Bug("ONE_FLAG_FOR_BOTH_PARTS", split_k("ticket", 1, 3, 2, **SHARED), rf"{WRONG_SUMS}|{STANDS_STILL}|{FLAG_LEFT}"),
+    # What the producer loads.
+    Bug("SUMS_BEFORE_OPERANDS", stream_k("fixed", 5, 4, 3), r"assertion violated \(+what=="),
+    Bug("SUMS_BEFORE_OPERANDS", split_k("fixed", 4, 2, 2, **TURNS), r"assertion violated \(+what=="),
     # The counter.
     Bug("COUNTER_NOT_RESET", split_k("ticket", 2, 2, 2), r"assertion violated \(counter==0\)"),
     Bug("COUNTER_RESET_BY_THE_FIRST_TO_FIND_NOTHING", split_k("ticket", 2, 2, 2), rf"{FINISHED}|{WRONG_SUMS}|\(counter==0\)"),
     Bug("TICKETS_DRAWN_IN_TWO_STEPS", Case("data-parallel", "ticket", 3, 1, 2), rf"{FINISHED}|{STANDS_STILL}|\(counter==0\)"),
     # Launches.
     Bug("STARTS_BEFORE_THE_PREDECESSOR_HAS_ENDED", split_k("ticket", 2, 2, 2, overlap=True), rf"{FINISHED}|{WRONG_SUMS}|\(counter==0\)|{FLAG_LEFT}"),
+    Bug("PRODUCER_DOES_NOT_WAIT_FOR_THE_PREDECESSOR", split_k("fixed", 2, 2, 2, slots=2, room=3, overlap=True),
+        rf"{WRONG_SUMS}|{STANDS_STILL}"),
 ]
 
 

@@ -51,6 +51,7 @@ def tables(cases):
         raise Failed("numbers of pieces and of items must fit in a byte, and 255 says that there are no more; take smaller cases")
     text = "".join(f"#define {name} {value}\n" for name, value in {
         "LAST_CASE": len(cases) - 1, "LAUNCHES": LAUNCHES, "MOST_SLOTS": max(case.slots for case in cases),
+        "MOST_LOADS": max(case.room for case in cases),
         "MOST_UNITS": max(case.units for case in cases), "MOST_TILES": most_tiles, "MOST_PEERS": most_peers,
         "MOST_FLAGS": 1 + max(0, *(row[3] for row in rows)),
         "MOST_PLACES": 1 + max(row[4] + row[5] * max(0, row[0] - 2) for row in rows)}.items())
@@ -58,6 +59,7 @@ def tables(cases):
             "first_items": [sum(map(len, items[:i])) for i in range(len(items))], "item_counts": map(len, items),
             "tiles": (case.tiles for case in cases), "unit_counts": (case.units for case in cases),
             "consumer_counts": (case.consumers for case in cases), "slot_counts": (case.slots for case in cases),
+            "room_for_loads": (case.room for case in cases),
             "by_ticket": (case.claim == "ticket" for case in cases), "in_turns": (case.pingpong for case in cases),
             "overlaps": (case.overlap for case in cases)}.items():
         text += constants(name, values)
@@ -192,7 +194,8 @@ if __name__ == "__main__":
         sys.exit(f"protocol: no model checker at '{SPIN}'; install Debian's package spin (scripts/setup.sh test does), and configure again")
     PERMITTED_FIXED_SPLIT_K = [case for case in FIXED_SPLIT_K if schedule(case)[0] == "permitted"]
     everything = dict.fromkeys([*CASES, *PERMITTED_FIXED_SPLIT_K, *(bug.case for bug in BUGS if bug.permitted)])
-    GROUPS = {"fixed": [c for c in everything if c.consumers == 1 and c.claim == "fixed"],
+    GROUPS = {"split-K, fixed": [c for c in everything if c.consumers == 1 and c.claim == "fixed" and c.kind == "split-k"],
+              "others, fixed": [c for c in everything if c.consumers == 1 and c.claim == "fixed" and c.kind != "split-k"],
               "ticket": [c for c in everything if c.consumers == 1 and c.claim == "ticket"],
               "two consumers": [c for c in everything if c.consumers == 2]}
     for number, each in enumerate(BUGS):

@@ -19,6 +19,8 @@
 
 #include "planner/calibration/constants.hpp"
 #include "planner/calibration/kernel_factor.hpp"
+#include "planner/cost_model.hpp"
+#include "planner/workers.hpp"
 
 #include "devices.hpp"
 
@@ -260,12 +262,13 @@ std::vector<CandidateTiming> times_of(const Calibration& truth, const std::vecto
   constexpr double kWithin = 1.7;
   std::vector<CandidateTiming> timings;
   for (const GemmProblem& problem : problems) {
-    const Plan usual = *plan(problem, h200()), true_plan = *plan(problem, h200(), {.calibration = shared(truth)});
+    const Plan usual = *plan(problem, h200());
     for (const Candidate& candidate : usual.candidates) {
       if (candidate.verdict > CandidateVerdict::slower || candidate.predicted.total_us > kWithin * usual.predicted.total_us) continue;
-      const auto same = [&](const Candidate& c) { return c.kernel == candidate.kernel && c.scheduler == candidate.scheduler; };
-      const auto found = std::find_if(true_plan.candidates.begin(), true_plan.candidates.end(), same);
-      timings.push_back({.problem = problem, .candidate = candidate, .measured_us = found->predicted.total_us});
+      const int workers = worker_count(candidate.scheduler, h200(), candidate.kernel);
+      const double factor = kernel_factor(truth, candidate.kernel);
+      const PredictedTime t = predict(usual.problem, h200(), candidate.kernel, candidate.scheduler, workers, truth, factor);
+      timings.push_back({.problem = problem, .candidate = candidate, .measured_us = t.total_us});
     }
   }
   return timings;

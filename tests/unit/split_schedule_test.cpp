@@ -91,6 +91,7 @@ TEST(SplitSchedule, RegionsAsManyAsTilesAreSplitK) {
   PlanOptions regions = with(SchedulerKind::stream_k), splits = with(SchedulerKind::split_k);
   regions.stream_k_regions = 2;
   splits.splits = 2;
+  splits.lead = -1;
   const Plan by_regions = planned(kTwoTiles, regions), by_splits = planned(kTwoTiles, splits);
   const Simulation r = simulated(by_regions), s = simulated(by_splits);
   EXPECT_DOUBLE_EQ(r.makespan, 0.5);
@@ -197,6 +198,30 @@ void expect_refused(const GemmProblem& problem, const PlanOptions& options, cons
   for (const std::string& piece : pieces) EXPECT_NE(made.error().message.find(piece), std::string::npos) << made.error().message;
 }
 
+// Where all pieces run at once the last one is given the time that it would wait, unless it is told how much, or nothing.
+TEST(SplitSchedule, TheLastPieceIsLongerUnlessTold) {
+  const GemmProblem p{.m = 128, .n = 4096, .k = 4096};
+  PlanOptions options{.scheduler = SchedulerKind::split_k, .splits = 2, .kernel_name = "bf16_rc_coop_128x64x64_c1x1_swap"};
+  const Plan led = planned(p, options, "h200");
+  EXPECT_GT(led.scheduler.lead, 4);
+  EXPECT_LE(led.scheduler.lead, 32);
+  options.lead = 6;
+  EXPECT_EQ(planned(p, options, "h200").scheduler.lead, 6);
+  options.lead = -1;
+  const Plan equal = planned(p, options, "h200");
+  EXPECT_EQ(equal.scheduler.lead, 0);
+  EXPECT_LT(led.predicted.reduction_us, equal.predicted.reduction_us);
+  options.reduction = Reduction::separate;
+  options.lead = 0;
+  EXPECT_EQ(planned(p, options, "h200").scheduler.lead, 0);  // nobody waits longer than others
+  options.lead = 3;
+  expect_refused(p, options, {"lead = 3 must be from 0 to 0"});
+  options = {.scheduler = SchedulerKind::split_k, .splits = 2, .lead = 63};
+  expect_refused(kTwoTiles, options, {"lead = 63 must be from 0 to 62"});
+  expect_refused(kTwoTiles, {.lead = 2}, {"lead = 2", "needs the scheduler split-k"});
+  expect_refused(kTwoTiles, {.scheduler = SchedulerKind::split_k, .lead = -2}, {"lead = -2"});
+}
+
 TEST(SplitSchedule, OptionsThatCannotBe) {
   PlanOptions options = with(SchedulerKind::split_k);
   options.splits = 65;
@@ -246,6 +271,10 @@ TEST(SplitSchedule, PlansThatDoNotFitTogether) {
       split, [](Plan& p) { p.scheduler.stream_k_tiles = 1; }, "under split-k");
   refused(
       split, [](Plan& p) { p.scheduler.splits = 0; }, "splits = 0");
+  refused(
+      split, [](Plan& p) { p.scheduler.lead = 63; }, "lead = 63 must be from 0 to 62");
+  refused(
+      stream, [](Plan& p) { p.scheduler.lead = 1; }, "lead = 1 must be 0 under stream-k");
 }
 
 TEST(SplitSchedule, JsonThereAndBack) {
@@ -254,7 +283,7 @@ TEST(SplitSchedule, JsonThereAndBack) {
       PlanOptions options = with(kind);
       options.claim = claim;
       options.min_k_tiles = 3;
-      if (kind == SchedulerKind::split_k) options.splits = 5;
+      if (kind == SchedulerKind::split_k) options.splits = 5, options.lead = 7;
       const Plan made = planned(kNineTiles, options);
       const Result<Plan> read = plan_from_json(to_json(made));
       ASSERT_TRUE(read) << read.error().message;
@@ -262,7 +291,7 @@ TEST(SplitSchedule, JsonThereAndBack) {
     }
   // Fields that do not belong to whole tiles are not written, and so older files can be read.
   const std::string whole = to_json(planned(kNineTiles, with(SchedulerKind::data_parallel)));
-  for (const char* field : {"claim", "splits", "min_k_tiles", "stream_k"}) EXPECT_EQ(whole.find(field), std::string::npos) << field;
+  for (const char* field : {"claim", "splits", "lead", "min_k_tiles", "stream_k"}) EXPECT_EQ(whole.find(field), std::string::npos) << field;
   std::string wrong = to_json(planned(kNineTiles, with(SchedulerKind::stream_k)));
   wrong.replace(wrong.find("\"stream_k_tiles\": 9"), 19, "\"stream_k_tiles\": 8");
   EXPECT_FALSE(plan_from_json(wrong));

@@ -36,7 +36,6 @@ inline constexpr auto kConstants = std::to_array<Constant>({
     {"exposed_stores_pingpong", &Calibration::exposed_stores_pingpong, 0, 10},
     {"hand_over_us", &Calibration::hand_over_us, 0, 20},
     {"collect_bytes_per_clk_per_sm", &Calibration::collect_bytes_per_clk_per_sm, 1, 1000},
-    {"collect_round_trip_us", &Calibration::collect_round_trip_us, 0, 10},
     {"separate_meeting_us", &Calibration::separate_meeting_us, 0, 20},
     {"leave_bytes_per_clk_per_sm", &Calibration::leave_bytes_per_clk_per_sm, 1, 1000},
     {"cluster_meeting_us", &Calibration::cluster_meeting_us, 0, 20},
