@@ -187,10 +187,10 @@ double most_pieces(const SchedulerParams& s) {
 // Slices of K: one warpgroup hands over a few KB (two H200s, 26 November 2026, candidates with 8 to 64 rows of the suite w4a16). Other
 // kernels for weights of 4 bits take longer to begin and to end a piece (one H200 and one H100, 27 November: 64 x 4096 x 4096 in three
 // pieces 8.9 us where 6.6 were predicted, in slices 7.9 and 6.8).
-double hand_over_us(const Calibration& c, const KernelConfig& kernel) {
+double hand_over_us(const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s) {
   constexpr double kOfSlices = 1.0 / 3, kOfCodesUs = 0.6;
   if (k_slices(kernel) > 1) return kOfSlices * c.hand_over_us;
-  return c.hand_over_us + (dequantises(kernel) ? kOfCodesUs : 0);
+  return c.hand_over_us + (dequantises(kernel) && s.splits > 1 ? kOfCodesUs : 0);
 }
 double collect_us(const Calibration& c, const KernelConfig& kernel, double clocks_per_us) {
   return static_cast<double>(kernel.tile_m) * kernel.tile_n * sizeof(float) / c.collect_bytes_per_clk_per_sm / clocks_per_us;
@@ -206,19 +206,18 @@ double reduction_us(const Calibration& c, const KernelConfig& kernel, const Sche
                clocks_per_us;
   if (s.reduction == Reduction::cluster)  // each CTA pushes all but its own part, and takes in as much
     return c.cluster_meeting_us + others / s.splits * bytes / c.push_bytes_per_clk_per_sm / clocks_per_us;
-  return hand_over_us(c, kernel) + (1 + others) * collect_us(c, kernel, clocks_per_us);  // one to leave
+  return hand_over_us(c, kernel, s) + (1 + others) * collect_us(c, kernel, clocks_per_us);  // one to leave
 }
 
-// SchedulerParams::lead: a hand-over, and what one piece has left, pass while the last piece multiplies, and begin to come before it has
-// (one H200, 27 November 2026, leads of 0 to 3 us in candidates of 10 products in 2 to 15 pieces: best at 1.2 to 1.9 times what two equal
-// pieces wait).
-constexpr double kLeadOfWait = 1.4;
-double wait_of_two_us(const Calibration& c, const KernelConfig& kernel, double clocks_per_us) {
-  return hand_over_us(c, kernel) + 2 * collect_us(c, kernel, clocks_per_us);
-}
+// SchedulerParams::lead: a hand-over, and what one piece has left, pass while the last piece multiplies, and begin to come before it has.
+// (One H200, 27 November 2026, leads of 0 to 4 us in candidates of 10 products in 2 to 15 pieces: the best are 2 to 3.5 us, of large tiles
+// no longer ones.)
+constexpr double kLeadUs = 2.4;
 double stage_of_piece_us(const SchedulerParams& s, double main_loops_us) { return main_loops_us * s.splits / std::max(1, s.k_tiles); }
-double hidden_by_lead_us(const SchedulerParams& s, double main_loops_us, double wait_us) {
-  return std::min(s.lead * stage_of_piece_us(s, main_loops_us) / kLeadOfWait, wait_us) / s.splits;
+double hidden_by_lead_us(const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s, double main_loops_us,
+                         double clocks_per_us) {
+  const double wait_us = c.hand_over_us + 2 * collect_us(c, kernel, clocks_per_us);
+  return std::min(s.lead * stage_of_piece_us(s, main_loops_us) / kLeadUs, 1.0) * wait_us / s.splits;
 }
 
 // Slices of K: the one with most k-tiles decides, and they meet in shared memory before the next tile's can (one H200, 24 November 2026,
@@ -533,21 +532,20 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   if (!of_groups) t.exposed_epilogue_us += small_change_us(kernel, rounds);
   const double main_loops_us = overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent);
   t.reduction_us = reduction_us(c, kernel, s, clocks_per_us);
-  t.reduction_us -= std::min(
-      t.reduction_us, hidden_by_lead_us(s, main_loops_us, wait_of_two_us(c, kernel, clocks_per_us)) + early_successor_us(s, t.busy_share));
+  t.reduction_us -=
+      std::min(t.reduction_us, hidden_by_lead_us(c, kernel, s, main_loops_us, clocks_per_us) + early_successor_us(s, t.busy_share));
   if (again > 0 && s.kind == SchedulerKind::hybrid)
     t.reduction_us += ranges_wait_us(s, hbm_us(c, device, input_bytes + output_bytes + again, factor), t.matrix_us);
   t.total_us = t.launch_us + main_loops_us + t.ramp_us + t.exposed_epilogue_us + t.reduction_us;
   return t;
 }
 
-std::int32_t lead_of_last_piece(const PredictedTime& equal, const DeviceSpec& device, const Calibration& c, const KernelConfig& kernel,
-                                const SchedulerParams& s, int workers) {
+std::int32_t lead_of_last_piece(const PredictedTime& equal, const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s,
+                                int workers) {
   const bool at_once = cluster_tiles(s) * s.splits <= workers / workers_per_cta(kernel);
   if (s.kind != SchedulerKind::split_k || s.splits < 2 || s.reduction != Reduction::workspace || k_slices(kernel) > 1 || !at_once) return 0;
   const double main_loops_us = overlap({equal.matrix_us, equal.hbm_us, equal.l2_us}, c.overlap_exponent);
-  const double wait_us = kLeadOfWait * wait_of_two_us(c, kernel, device.clock_ghz * 1e3);
-  const double wanted = std::round(wait_us / std::max(stage_of_piece_us(s, main_loops_us), 1e-9));
+  const double wanted = std::round(kLeadUs / std::max(stage_of_piece_us(s, main_loops_us), 1e-9));
   // No longer than half a share: stages that are predicted too short would make one piece of all.
   const std::int32_t most = std::min(s.k_tiles / s.splits / 2, s.k_tiles - s.splits * s.min_k_tiles);
   return static_cast<std::int32_t>(std::min<double>(wanted, std::max(0, most)));

@@ -173,6 +173,7 @@ TEST(Meetings, AreHeldByEveryKernelNamedHere) {
 TEST(Meetings, AreRefusedToKernelsThatCannot) {
   const auto refused = [](Plan plan, Reduction wanted, const std::string& piece) {
     plan.scheduler.reduction = wanted;
+    plan.scheduler.lead = 0;
     plan.workspace_bytes = std::size_t{1} << 24;
     const GemmCase gemm_case{.what = "refused"};
     PlacedOperands operands(plan.problem, gemm_case, 1);

@@ -58,7 +58,7 @@ class PartialSums {
   template <class Ring, class Trace>
   SLUICE_DEVICE void collect(Accumulators<config>& sums, const Ring& ring, Position& at, const WorkTile& tile, int warpgroup,
                              int barrier_id, const Trace& trace) const {
-    const std::uint32_t mine = warpgroup % kParts * kPacketsOfStage * kPacketBytes + arch::thread_in_warpgroup() * 16;
+    const std::uint32_t mine = warpgroup % kParts * kPacketsOfStage * kPacketBytes + arch::opaque(arch::thread_in_warpgroup()) * 16;
     trace.mark(TraceEvent::wait_begin);
     ring.wait_full(at);
     trace.mark(TraceEvent::wait_end);
