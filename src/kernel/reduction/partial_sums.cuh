@@ -58,7 +58,9 @@ class PartialSums {
   template <class Ring, class Trace>
   SLUICE_DEVICE void collect(Accumulators<config>& sums, const Ring& ring, Position& at, const WorkTile& tile, int warpgroup,
                              int barrier_id, const Trace& trace) const {
-    const std::uint32_t mine = warpgroup % kParts * kPacketsOfStage * kPacketBytes + arch::opaque(arch::thread_in_warpgroup()) * 16;
+    int thread = arch::thread_in_warpgroup();
+    if (promotes(config)) thread = arch::opaque(thread);  // FP8's main loops have no register for where it reads
+    const std::uint32_t mine = warpgroup % kParts * kPacketsOfStage * kPacketBytes + thread * 16;
     trace.mark(TraceEvent::wait_begin);
     ring.wait_full(at);
     trace.mark(TraceEvent::wait_end);
