@@ -540,9 +540,8 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   return t;
 }
 
-std::int32_t lead_of_last_piece(const PredictedTime& equal, const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s,
-                                int workers) {
-  const bool at_once = cluster_tiles(s) * s.splits <= workers / workers_per_cta(kernel);
+std::int32_t lead_of_last_piece(const PredictedTime& equal, const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s) {
+  const bool at_once = equal.waves * s.splits < 1.0001;
   if (s.kind != SchedulerKind::split_k || s.splits < 2 || s.reduction != Reduction::workspace || k_slices(kernel) > 1 || !at_once) return 0;
   const double main_loops_us = overlap({equal.matrix_us, equal.hbm_us, equal.l2_us}, c.overlap_exponent);
   const double wanted = std::round(kLeadUs / std::max(stage_of_piece_us(s, main_loops_us), 1e-9));

@@ -13,6 +13,6 @@ PredictedTime predict(const GemmProblem& problem, const DeviceSpec& device, cons
 
 // SchedulerParams::lead for pieces that all run at once: from what is predicted of equal ones. 0 where the last piece waits for nobody.
 std::int32_t lead_of_last_piece(const PredictedTime& equal, const Calibration& calibration, const KernelConfig& kernel,
-                                const SchedulerParams& scheduler, int workers);
+                                const SchedulerParams& scheduler);
 
 }  // namespace sluice

@@ -466,7 +466,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
         const int workers = worker_count(schedule, device, kernel);
         candidate.predicted = predict(balanced, device, kernel, schedule, workers, calibration, factor);
         if (options.lead == 0) {
-          candidate.scheduler.lead = schedule.lead = lead_of_last_piece(candidate.predicted, calibration, kernel, schedule, workers);
+          candidate.scheduler.lead = schedule.lead = lead_of_last_piece(candidate.predicted, calibration, kernel, schedule);
           candidate.predicted = predict(balanced, device, kernel, schedule, workers, calibration, factor);
         }
       }
