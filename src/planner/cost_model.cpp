@@ -445,6 +445,11 @@ double missing_sms_us(const KernelConfig& kernel, const PredictedTime& t) {
   return kIdleShare * (1 - std::min(1.0, t.busy_share)) * std::max(0.0, t.hbm_us - (promotes(kernel) ? kFp8FreeStreamUs : kFreeStreamUs));
 }
 
+// How long the main loops take.
+double overlap_of_parts(const PredictedTime& t, const Calibration& c) {
+  return overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent);
+}
+
 }  // namespace
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers,
@@ -530,7 +535,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
       factor * store_us *
       (pingpong ? c.exposed_stores_pingpong : exposed_stores(kernel, std::ceil(rounds), k_tiles, of_groups) * c.exposed_stores_cooperative);
   if (!of_groups) t.exposed_epilogue_us += small_change_us(kernel, rounds);
-  const double main_loops_us = overlap({t.matrix_us, t.hbm_us, t.l2_us}, c.overlap_exponent);
+  const double main_loops_us = overlap_of_parts(t, c);
   t.reduction_us = reduction_us(c, kernel, s, clocks_per_us);
   t.reduction_us -=
       std::min(t.reduction_us, hidden_by_lead_us(c, kernel, s, main_loops_us, clocks_per_us) + early_successor_us(s, t.busy_share));
@@ -543,8 +548,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
 std::int32_t lead_of_last_piece(const PredictedTime& equal, const Calibration& c, const KernelConfig& kernel, const SchedulerParams& s) {
   const bool at_once = equal.waves * s.splits < 1.0001;
   if (s.kind != SchedulerKind::split_k || s.splits < 2 || s.reduction != Reduction::workspace || k_slices(kernel) > 1 || !at_once) return 0;
-  const double main_loops_us = overlap({equal.matrix_us, equal.hbm_us, equal.l2_us}, c.overlap_exponent);
-  const double wanted = std::round(kLeadUs / std::max(stage_of_piece_us(s, main_loops_us), 1e-9));
+  const double wanted = std::round(kLeadUs / std::max(stage_of_piece_us(s, overlap_of_parts(equal, c)), 1e-9));
   // No longer than half a share: stages that are predicted too short would make one piece of all.
   const std::int32_t most = std::min(s.k_tiles / s.splits / 2, s.k_tiles - s.splits * s.min_k_tiles);
   return static_cast<std::int32_t>(std::min<double>(wanted, std::max(0, most)));

@@ -465,10 +465,10 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       } else {
         const int workers = worker_count(schedule, device, kernel);
         candidate.predicted = predict(balanced, device, kernel, schedule, workers, calibration, factor);
-        if (options.lead == 0) {
+        if (options.lead == 0)
           candidate.scheduler.lead = schedule.lead = lead_of_last_piece(candidate.predicted, calibration, kernel, schedule);
+        if (options.lead == 0 && schedule.lead > 0)  // what is predicted so far is of equal pieces
           candidate.predicted = predict(balanced, device, kernel, schedule, workers, calibration, factor);
-        }
       }
       candidates.push_back(candidate);
     }
