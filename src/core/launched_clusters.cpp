@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/expected_rows.hpp"
+#include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
 #include "core/tile_parts.hpp"
@@ -20,12 +22,26 @@ bool shares_lines(const KernelConfig& c, const SchedulerParams& s) {
 
 }  // namespace
 
+// One H200, 27 November 2026: 256 groups of 128 x 512 x 7168 in FP8, each row of which four CTAs read, take 296 us in pairs, 310 by ticket
+// and 312 without pairs. With wide weights (N of 4096 and more) pairs gain nothing, and tickets 1 to 2%.
+bool pairs_suit_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+  constexpr int kMostTimesA = 8;  // as many bytes of B as of A
+  const bool alone = cluster_size(kernel) == 1 && kernel.ctas_per_sm == 1 && kernel.schedule == KernelSchedule::cooperative;
+  if (!is_grouped(p) || !promotes(kernel) || !alone || s.tiles_n % 2 != 0 || cluster_places(device, 2) * 2 < device.sm_count) return false;
+  const std::int64_t rows = expected_rows(p);
+  return rows <= kernel.tile_m && p.n <= kMostTimesA * rows;
+}
+
 // One H100, 25 November 2026: candidates of 54 products. With both operands shared whole tiles take 0.92 of the time if they are 61 to 120,
 // 0.97 if less or in pairs; tiles in pieces 0.97. Where K is short, starting together costs more than is gained; so few CTAs as a third of
 // the SMs do not wait for L2; and where operands are shared one way alone, memory binds, which wants to be asked by all GPCs alike.
 int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
   constexpr std::int64_t kShortestK = 1536;
   constexpr double kLeastBusyShare = 0.3;
+  if (is_grouped(p)) {
+    const bool whole = s.splits == 1 && s.stream_k_tiles == 0 && s.raster == Rasterization::along_n;
+    return whole && s.claim == WorkClaim::fixed && pairs_suit_groups(p, device, kernel, s) ? 2 : 1;
+  }
   const bool at_once = p.grouping == Grouping::none && s.groups == 1 && s.claim == WorkClaim::fixed && s.stream_k_tiles == 0;
   if (!at_once || s.reduction == Reduction::cluster || !shares_lines(kernel, s)) return 1;
   const std::int64_t tiles = std::int64_t{s.tiles_m} * s.tiles_n, ctas = tiles * s.splits;
@@ -46,6 +62,15 @@ int launched_cluster_size(const Plan& plan) {
 int launched_ctas(const Plan& plan) {
   const int cluster = launched_cluster_size(plan);
   return (plan.grid_ctas + cluster - 1) / cluster * cluster;
+}
+
+// (One H200, 21 November 2026.)
+// Not beside CTAs that fill half of an SM: the two would compete while one is late (14.8 instead of 13.6 us for 50 MB).
+// Not beside a long run on part of the SMs: the next one's CTAs would crowd where there was room, and run so (5120 x 25600 on 80 CTAs).
+bool successor_may_move_in(const Plan& plan) {
+  constexpr double kLongRunUs = 30;
+  const bool fills_device = plan.grid_ctas * 10 >= plan.device.sm_count * 9;
+  return plan.kernel.ctas_per_sm == 1 && (fills_device || plan.predicted.total_us < kLongRunUs);
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// How large the clusters of a launch are.
+// How a plan is launched: in clusters of how many CTAs, and what the launch behind it may do meanwhile.
 #pragma once
 
 #include "sluice/device.hpp"
@@ -13,11 +13,19 @@ namespace sluice {
 // of its own to fetch them once, and all CTAs of the launch run at once, they are launched as clusters of 8 (or 4, or 2) all the same: a
 // cluster lies on one GPC, whose requests for a line count as one on their way to L2 if they come together. The CTAs know nothing of it.
 // Returns how many are together; 1: launched as the kernel is.
+//
+// Groups: tiles of a row of tiles, in pairs, where A is a good part of what there is to read.
 int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s);
+
+// Whether groups gain by being launched so, if clusters come by their work in fixed turn.
+bool pairs_suit_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s);
 
 // With the kernel's own, and those in which pieces of a tile meet.
 int launched_cluster_size(const Plan& plan);
 // The CTAs that a launch is made of: where `grid_ctas` with items make no whole number of clusters, the last ones find none.
 int launched_ctas(const Plan& plan);
+
+// Whether the next launch's CTAs may start as soon as there is room for them, and fetch what is constant.
+bool successor_may_move_in(const Plan& plan);
 
 }  // namespace sluice

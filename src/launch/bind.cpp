@@ -4,11 +4,13 @@
 
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/launched_clusters.hpp"
 #include "core/load_boxes.hpp"
 #include "launch/bind_groups.hpp"
 #include "launch/bind_packed.hpp"
 #include "launch/bind_pieces.hpp"
 #include "launch/bind_scales.hpp"
+#include "launch/cache_policy.hpp"
 #include "launch/check_pieces.hpp"
 
 namespace sluice {
@@ -21,7 +23,7 @@ struct OperandView {
   FetchedOperand fetched;
   bool constant;
   std::int64_t matrices, leading_elems, batch_stride_elems;
-  int other_tiles;      // how often each byte is fetched
+  arch::CachePolicy policy;
   bool through_engine;  // and not by threads
 };
 
@@ -38,8 +40,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   const LoadBoxes boxes = has_rings(plan.kernel) ? LoadBoxes{.vectors = fetched.tile_vectors}  // what is not there is multiplied, too
                                                  : load_boxes(fetched, plan.kernel.tile_k, row_elems, p.k, view.matrices);
-  // A byte fetched by one tile only would push others' operands out of L2 for nothing.
-  params.policy = view.other_tiles == 1 ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
+  params.policy = view.policy;
   params.data = view.data;
   params.leading_elems = view.leading_elems;
   params.batch_stride_elems = view.batch_stride_elems;
@@ -86,7 +87,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .matrices = row_matrices(p),
                       .leading_elems = p.lda,
                       .batch_stride_elems = p.batch_stride_a,
-                      .other_tiles = plan.scheduler.tiles_n,
+                      .policy = cache_policy(line_use_of_a(plan)),
                       .through_engine = kernel.load == LoadPath::tma && !streams(kernel)};
   const OperandView b{.name = "B",
                       .data = arguments.b,
@@ -95,7 +96,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .matrices = p.batch,
                       .leading_elems = p.ldb,
                       .batch_stride_elems = p.batch_stride_b,
-                      .other_tiles = plan.scheduler.tiles_m,
+                      .policy = cache_policy(line_use_of_b(plan)),
                       .through_engine = kernel.load == LoadPath::tma};
   params.k = static_cast<std::int32_t>(p.k);
   if (dequantises(kernel))
@@ -165,15 +166,6 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
   if (chunks.count > 0)
     if (Status s = fill_store_map(plan, arguments, chunks.width, encode, params.map_d); !s) return s;
   return chunks.rest > 0 ? fill_store_map(plan, arguments, chunks.rest_box, encode, params.map_d_rest) : Nothing{};
-}
-
-// Whether the next launch's CTAs may start as soon as there is room for them, and fetch what is constant (one H200, 21 November 2026).
-// Not beside CTAs that fill half of an SM: the two would compete while one is late (14.8 instead of 13.6 us for 50 MB).
-// Not beside a long run on part of the SMs: the next one's CTAs would crowd where there was room, and run so (5120 x 25600 on 80 CTAs).
-bool successor_may_move_in(const Plan& plan) {
-  constexpr double kLongRunUs = 30;
-  const bool fills_device = plan.grid_ctas * 10 >= plan.device.sm_count * 9;
-  return plan.kernel.ctas_per_sm == 1 && (fills_device || plan.predicted.total_us < kLongRunUs);
 }
 
 }  // namespace

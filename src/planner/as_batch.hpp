@@ -7,15 +7,10 @@
 
 #include "sluice/problem.hpp"
 
+#include "core/expected_rows.hpp"
 #include "core/groups.hpp"
 
 namespace sluice {
-
-// The rows that are expected of each group.
-inline std::int64_t expected_rows(const GemmProblem& p) {
-  if (p.expected_rows > 0) return std::min(p.expected_rows, p.m);
-  return p.grouping == Grouping::ragged ? (p.m + p.batch - 1) / p.batch : p.m;
-}
 
 // A batch of products of so many rows each. Of a validated problem; any other than of groups is left as it is.
 inline GemmProblem as_batch(GemmProblem p, std::int64_t rows) {

@@ -2,7 +2,6 @@
 #include "sluice/run.hpp"
 
 #include <cuda_runtime_api.h>
-#include <algorithm>
 
 #include "core/check_arguments.hpp"
 #include "core/groups.hpp"
@@ -16,7 +15,6 @@
 #include "launch/cuda/registry.hpp"
 #include "launch/cuda/tensor_map.hpp"
 #include "launch/cuda/traced.hpp"
-#include "scheduler/workspace.hpp"
 
 namespace sluice {
 
@@ -40,13 +38,6 @@ Status launch(const Plan& plan, const void* kernel, void* params, Stream stream)
   config.numAttrs = 2;
   void* arguments[] = {params};
   return cuda_status(cudaLaunchKernelExC(&config, kernel, arguments), "kernel launch");
-}
-
-Status prepare_workspace(void* workspace, std::size_t workspace_bytes, Stream stream) {
-  if (workspace_bytes == 0) return Nothing{};
-  if (workspace == nullptr)
-    return Error{ErrorCode::invalid_argument, "the workspace is null, but has " + std::to_string(workspace_bytes) + " bytes"};
-  return cuda_status(cudaMemsetAsync(workspace, 0, std::min<std::size_t>(workspace_bytes, kFlagBytes), stream), "preparing the workspace");
 }
 
 Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes, Stream stream) {

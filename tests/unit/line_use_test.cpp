@@ -1,0 +1,94 @@
+// For how long L2 keeps the lines of A and B, and where groups are launched in pairs.
+#include "core/line_use.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "sluice/sluice.hpp"
+
+#include "core/launched_clusters.hpp"
+
+namespace sluice {
+namespace {
+
+using enum LineUse;
+
+Plan planned(const GemmProblem& problem, const PlanOptions& options = {}) {
+  const Result<Plan> made = plan(problem, find_device("h200").value(), options);
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? *made : Plan{};
+}
+
+PlanOptions with(const char* kernel, int splits = 1) {
+  PlanOptions options{.kernel_name = kernel, .keep_candidates = false};
+  options.scheduler = splits > 1 ? SchedulerKind::split_k : SchedulerKind::data_parallel;
+  if (splits > 1) options.splits = splits;
+  return options;
+}
+
+void expect(const Plan& plan, LineUse a, LineUse b) {
+  EXPECT_EQ(line_use_of_a(plan), a) << name(plan.kernel);
+  EXPECT_EQ(line_use_of_b(plan), b) << name(plan.kernel);
+}
+
+constexpr const char* kTile128 = "bf16_rc_coop_128x128x64_c1x1";
+
+TEST(LineUse, WeightsThatStreamByGoFirstAndRowsStay) {
+  expect(planned({.m = 128, .n = 4096, .k = 4096}, with(kTile128)), lasting, now);
+  expect(planned({.m = 4096, .n = 128, .k = 4096}, with(kTile128)), now, lasting);
+  expect(planned({.m = 32, .n = 4096, .k = 4096, .type_b = DataType::int4}), lasting, now);
+}
+
+TEST(LineUse, WhatIsReadAgainLaterIsAsAnyOther) {
+  expect(planned({.m = 4096, .n = 4096, .k = 4096}, with(kTile128)), again, again);
+  expect(planned({.m = 128, .n = 128, .k = 4096}, with(kTile128)), now, now);
+}
+
+TEST(LineUse, PiecesOfFewTilesReadEverythingAtOnce) {
+  expect(planned({.m = 512, .n = 512, .k = 16384}, with(kTile128, 8)), now, now);
+  expect(planned({.m = 512, .n = 512, .k = 16384}, with(kTile128)), again, again);
+  expect(planned({.m = 128, .n = 1152, .k = 16384}, with(kTile128, 8)), lasting, now);  // nine readers of A
+  expect(planned({.m = 128, .n = 1024, .k = 16384}, with(kTile128, 8)), now, now);
+}
+
+TEST(LineUse, AMatrixThatABatchSharesIsReadByAllOfIt) {
+  GemmProblem batch{.m = 128, .n = 4096, .k = 4096, .batch = 8};
+  expect(planned(batch, with(kTile128)), lasting, now);
+  batch.batch_stride_b = 0;
+  expect(planned(batch, with(kTile128)), again, again);
+}
+
+GemmProblem masked(std::int64_t groups, std::int64_t room, std::int64_t expected, std::int64_t n) {
+  return {.m = room,
+          .n = n,
+          .k = 7168,
+          .batch = groups,
+          .type_a = DataType::e4m3,
+          .type_b = DataType::e4m3,
+          .type_d = DataType::bf16,
+          .scaling_a = Scaling::per_vector_128,
+          .scaling_b = Scaling::per_block_128,
+          .grouping = Grouping::masked,
+          .expected_rows = expected};
+}
+
+TEST(LineUse, GroupsOfFewRowsFetchTheirWeightsOnce) {
+  constexpr const char* kTile64 = "e4m3_rc_ping_64x128x128_c1x1";
+  expect(planned(masked(32, 4096, 20, 4096), with(kTile64)), lasting, now);
+  expect(planned(masked(32, 4096, 22, 4096), with(kTile64)), again, again);
+}
+
+TEST(Neighbours, AreGroupsWhoseRowsAreAGoodPartOfWhatIsRead) {
+  constexpr const char* kTile = "e4m3_rc_coop_128x128x128_c1x1";
+  const Plan experts = planned(masked(256, 128, 128, 512), {.kernel_name = kTile});
+  EXPECT_EQ(experts.scheduler.claim, WorkClaim::fixed);
+  EXPECT_EQ(launched_cluster_size(experts), 2);
+  EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 512), {.claim = WorkClaim::ticket, .kernel_name = kTile})), 1);
+  EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 4096), {.kernel_name = kTile})), 1) << "A is an eighth of B's bytes";
+  EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 384), {.kernel_name = kTile})), 1) << "three tiles make no pairs";
+  EXPECT_EQ(launched_cluster_size(planned(masked(256, 512, 256, 512), {.kernel_name = kTile})), 1) << "two rows of tiles";
+}
+
+}  // namespace
+}  // namespace sluice
