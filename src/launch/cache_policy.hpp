@@ -1,4 +1,5 @@
-// What L2 is told of lines of A and B.
+// What L2 is told of lines of A and B. That they are to go last is nothing to tell it: rows of A were still there after 150 MB of weights
+// had passed through, in the way of whatever else runs (docs/performance_log.md, 27 November 2026, the second part).
 #pragma once
 
 #include "arch/types.hpp"
@@ -7,8 +8,7 @@
 namespace sluice {
 
 constexpr arch::CachePolicy cache_policy(LineUse use) {
-  if (use == LineUse::again) return arch::CachePolicy::evict_normal;
-  return use == LineUse::now ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_last;
+  return use == LineUse::now ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
 }
 
 }  // namespace sluice

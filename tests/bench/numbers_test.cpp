@@ -27,10 +27,10 @@ TEST(Statistics, SpreadIsHalfTheQuartileDistanceOverTheMedian) {
   EXPECT_DOUBLE_EQ(relative_spread({8, 9, 10, 11, 12}), 0.1);
 }
 
-TEST(Sizing, SetsMakeMoreThanThreeTimesTheCache) {
+TEST(Sizing, SetsMakeManyTimesTheCache) {
   for (const Shape& shape : {Shape{"", 512, 512, 512}, Shape{"", 16, 4096, 4096}, Shape{"", 128, 128, 16384}}) {
     const SetBytes bytes(shape);
-    EXPECT_GT(static_cast<std::size_t>(rotating_set_count(shape, kL2, kMemory)) * (bytes.a + bytes.b + bytes.d), 3 * kL2)
+    EXPECT_GT(static_cast<std::size_t>(rotating_set_count(shape, kL2, kMemory)) * (bytes.a + bytes.b + bytes.d), kRotatingCaches * kL2)
         << to_string(shape);
   }
 }
@@ -47,7 +47,7 @@ TEST(Sizing, Fp8TakesOneByteAndItsScales) {
   EXPECT_EQ(SetBytes({"", 128, 4096, 16, DataType::e4m3}).scale_b, 1024u) << "32 blocks, 4 scales apart, and padded";
 }
 
-TEST(Sizing, PackedWeightsMakeThreeTimesTheCacheByThemselves) {
+TEST(Sizing, PackedWeightsMakeManyTimesTheCacheByThemselves) {
   const Shape shape{"", 1024, 4096, 4096, DataType::int4};
   const SetBytes bytes(shape), of_bf16({"", 1024, 4096, 4096});
   EXPECT_EQ(bytes.a, of_bf16.a);
@@ -55,7 +55,7 @@ TEST(Sizing, PackedWeightsMakeThreeTimesTheCacheByThemselves) {
   EXPECT_EQ(bytes.dense_b, of_bf16.b);
   EXPECT_EQ(of_bf16.dense_b + of_bf16.codes + of_bf16.code_scales, 0u);
   const int sets = rotating_set_count(shape, kL2, kMemory);
-  EXPECT_GT(static_cast<std::size_t>(sets) * bytes.b, 3 * kL2);
+  EXPECT_GT(static_cast<std::size_t>(sets) * bytes.b, kRotatingCaches * kL2);
   const std::size_t once = bytes.d + bytes.codes + bytes.code_scales;
   EXPECT_EQ(rotating_set_count(shape, kL2, once + 2 * (bytes.all() + bytes.dense_b)), 2) << "the rival's weights take memory too";
   const SetBytes beside_e4m3({"", 1024, 4096, 4096, DataType::int4, DataType::e4m3});
