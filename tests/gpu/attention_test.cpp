@@ -21,6 +21,7 @@ using bench::check;
 bench::DeviceBuffer on_gpu(const void* host, std::size_t bytes) {
   bench::DeviceBuffer buffer(std::max<std::size_t>(bytes, 16));
   if (bytes > 0) check(cudaMemcpy(buffer.data(), host, bytes, cudaMemcpyHostToDevice), "copying to the GPU");
+  check(cudaDeviceSynchronize(), "copying to the GPU");  // the copy may return before the last bytes have come
   return buffer;
 }
 template <class T>
@@ -70,6 +71,7 @@ class AttentionOnGpu {
   }
   void set_lengths(const std::vector<std::int32_t>& lengths) const {
     check(cudaMemcpy(lengths_.data(), lengths.data(), lengths.size() * 4, cudaMemcpyHostToDevice), "copying lengths");
+    check(cudaDeviceSynchronize(), "copying lengths");
   }
   void read_back(AttentionOperands& x) const {
     fetch(x.o, o_);
