@@ -22,7 +22,7 @@ FloorMeasurement::FloorMeasurement(const BenchOptions& options, const std::vecto
 // By the time a region comes round again, nothing of it is left in L2.
 int FloorMeasurement::regions_for(std::size_t bytes) const {
   constexpr std::size_t kMost = 1024;
-  return static_cast<int>(std::clamp<std::size_t>(kRotatingCaches * l2_bytes_ / padded(bytes) + 1, 2, kMost));
+  return static_cast<int>(std::clamp<std::size_t>(sets_past_cache(padded(bytes), l2_bytes_), 2, kMost));
 }
 
 FloorResult FloorMeasurement::measure(std::size_t bytes) {

@@ -78,7 +78,7 @@ GroupedMeasurement::Operands GroupedMeasurement::place(const GroupedShape& shape
   operands.dense_b_bytes = has_w4(shape) ? padded(product(p.batch, p.n, p.k) * element) : 0;
   operands.d_bytes = padded(product(along_k ? p.batch * p.m : rows_in_memory(p), p.n) * static_cast<std::size_t>(size_bytes(p.type_d)));
   operands.moved_bytes = static_cast<std::size_t>(bytes(shape));
-  const std::size_t wanted = kRotatingCaches * static_cast<std::size_t>(device_.l2_bytes) / operands.moved_bytes + 1;
+  const std::size_t wanted = sets_past_cache(operands.moved_bytes, static_cast<std::size_t>(device_.l2_bytes));
   const std::size_t fitting =
       std::max<std::size_t>(1, kMostInputBytes / (operands.a_bytes + operands.b_bytes + operands.dense_b_bytes + operands.d_bytes));
   operands.sets = static_cast<int>(std::min(wanted, fitting));

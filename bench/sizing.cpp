@@ -34,7 +34,7 @@ SetBytes::SetBytes(const Shape& shape) {
 int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t most_bytes) {
   const SetBytes bytes(shape);
   const std::size_t set = bytes.all(), rotating = has_w4(shape) ? bytes.b : set;
-  const std::size_t wanted = std::clamp<std::size_t>(kRotatingCaches * l2_bytes / std::max<std::size_t>(rotating, 1) + 1, 2, kMostSets);
+  const std::size_t wanted = std::clamp<std::size_t>(sets_past_cache(rotating, l2_bytes), 2, kMostSets);
   const std::size_t once = bytes.d + bytes.codes + bytes.code_scales;
   const std::size_t fitting = most_bytes > once ? (most_bytes - once) / std::max<std::size_t>(set + bytes.dense_b, 1) : 0;
   return static_cast<int>(std::min(wanted, fitting));

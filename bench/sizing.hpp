@@ -24,6 +24,9 @@ struct SetBytes {
 // As much as this many times the L2 cache lies between two uses of the same bytes. Not three times: of what was told to go first a part
 // lives for longer than L2 is large, and 8% of 64 x 4096 x 4096 never came from memory (one H100, 27 November 2026).
 constexpr std::size_t kRotatingCaches = 16;
+inline std::size_t sets_past_cache(std::size_t set_bytes, std::size_t l2_bytes) {
+  return kRotatingCaches * l2_bytes / (set_bytes > 0 ? set_bytes : 1) + 1;
+}
 
 // How many sets make more than `kRotatingCaches` times the L2 cache: two at least, 1024 at most, and no more than `most_bytes` of memory
 // hold beside one output to compare with. 0: not even one fits. Packed weights of 4 bits make as much by themselves, since reading them

@@ -27,7 +27,8 @@ bool shares_lines(const KernelConfig& c, const SchedulerParams& s) {
 bool pairs_suit_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
   constexpr int kMostTimesA = 8;  // as many bytes of B as of A
   const bool alone = cluster_size(kernel) == 1 && kernel.ctas_per_sm == 1 && kernel.schedule == KernelSchedule::cooperative;
-  if (!is_grouped(p) || !promotes(kernel) || !alone || s.tiles_n % 2 != 0 || cluster_places(device, 2) * 2 < device.sm_count) return false;
+  const bool side_by_side = s.raster == Rasterization::along_n && s.tiles_n % 2 == 0;
+  if (!is_grouped(p) || !promotes(kernel) || !alone || !side_by_side || cluster_places(device, 2) * 2 < device.sm_count) return false;
   const std::int64_t rows = expected_rows(p);
   return rows <= kernel.tile_m && p.n <= kMostTimesA * rows;
 }
@@ -39,7 +40,7 @@ int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfi
   constexpr std::int64_t kShortestK = 1536;
   constexpr double kLeastBusyShare = 0.3;
   if (is_grouped(p)) {
-    const bool whole = s.splits == 1 && s.stream_k_tiles == 0 && s.raster == Rasterization::along_n;
+    const bool whole = s.splits == 1 && s.stream_k_tiles == 0;
     return whole && s.claim == WorkClaim::fixed && pairs_suit_groups(p, device, kernel, s) ? 2 : 1;
   }
   const bool at_once = p.grouping == Grouping::none && s.groups == 1 && s.claim == WorkClaim::fixed && s.stream_k_tiles == 0;

@@ -5,12 +5,12 @@
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/launched_clusters.hpp"
+#include "core/leaves_first.hpp"
 #include "core/load_boxes.hpp"
 #include "launch/bind_groups.hpp"
 #include "launch/bind_packed.hpp"
 #include "launch/bind_pieces.hpp"
 #include "launch/bind_scales.hpp"
-#include "launch/cache_policy.hpp"
 #include "launch/check_pieces.hpp"
 
 namespace sluice {
@@ -23,7 +23,7 @@ struct OperandView {
   FetchedOperand fetched;
   bool constant;
   std::int64_t matrices, leading_elems, batch_stride_elems;
-  arch::CachePolicy policy;
+  bool leaves_first;    // leaves L2 first
   bool through_engine;  // and not by threads
 };
 
@@ -40,7 +40,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   const int row_elems = kSwizzleBytes / size_bytes(p.type_a);
   const LoadBoxes boxes = has_rings(plan.kernel) ? LoadBoxes{.vectors = fetched.tile_vectors}  // what is not there is multiplied, too
                                                  : load_boxes(fetched, plan.kernel.tile_k, row_elems, p.k, view.matrices);
-  params.policy = view.policy;
+  params.policy = view.leaves_first ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
   params.data = view.data;
   params.leading_elems = view.leading_elems;
   params.batch_stride_elems = view.batch_stride_elems;
@@ -87,7 +87,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .matrices = row_matrices(p),
                       .leading_elems = p.lda,
                       .batch_stride_elems = p.batch_stride_a,
-                      .policy = cache_policy(line_use_of_a(plan)),
+                      .leaves_first = a_leaves_first(plan),
                       .through_engine = kernel.load == LoadPath::tma && !streams(kernel)};
   const OperandView b{.name = "B",
                       .data = arguments.b,
@@ -96,7 +96,7 @@ Status fill_mainloop(const Plan& plan, const GemmArguments& arguments, EncodeTen
                       .matrices = p.batch,
                       .leading_elems = p.ldb,
                       .batch_stride_elems = p.batch_stride_b,
-                      .policy = cache_policy(line_use_of_b(plan)),
+                      .leaves_first = b_leaves_first(plan),
                       .through_engine = kernel.load == LoadPath::tma};
   params.k = static_cast<std::int32_t>(p.k);
   if (dequantises(kernel))

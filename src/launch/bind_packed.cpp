@@ -3,9 +3,9 @@
 #include <cstdint>
 
 #include "core/dequantisation.hpp"
+#include "core/leaves_first.hpp"
 #include "core/streaming_layout.hpp"
 #include "core/w4_layout.hpp"
-#include "launch/cache_policy.hpp"
 
 namespace sluice {
 
@@ -14,7 +14,7 @@ void bind_packed(const Plan& plan, const GemmArguments& arguments, MainloopParam
   const GemmProblem& p = plan.problem;
   const int slab_bytes = w4_slab_bytes(p.w4), groups = w4_groups_per_slab(p.w4);
   OperandParams& b = params.p;
-  b.policy = cache_policy(line_use_of_b(plan));
+  b.policy = b_leaves_first(plan) ? arch::CachePolicy::evict_first : arch::CachePolicy::evict_normal;
   b.data = arguments.b;
   b.batch_stride_elems = p.batch_stride_b;
   b.vectors = static_cast<std::int32_t>(p.n);

@@ -323,14 +323,14 @@ PredictedTime predict_for_groups(const GemmProblem& p, const DeviceSpec& device,
                                                &PredictedTime::reduction_us, &PredictedTime::total_us,  &PredictedTime::waves,
                                                &PredictedTime::useful_share, &PredictedTime::busy_share};
   PredictedTime mean;
-  const SchedulerParams whole = s;
+  const bool in_pairs = neighbours(p, device, kernel, s) == 2;
   for (const auto& [rows, weight] : likely_rows(p)) {
     const GemmProblem batch = as_batch(p, rows);
     s.tiles_m = static_cast<std::int32_t>(tile_shape(batch, kernel).tiles_m);
     const PredictedTime t = predict(batch, device, kernel, s, worker_count(s, device, kernel), calibration, factor, true);
     for (const auto part : kParts) mean.*part += weight * (t.*part);
   }
-  if (neighbours(p, device, kernel, whole) == 2) {
+  if (in_pairs) {
     mean.total_us -= kGainOfPairs * mean.hbm_us;
     mean.hbm_us -= kGainOfPairs * mean.hbm_us;
   }

@@ -11,6 +11,7 @@
 #include "core/kernel_layout.hpp"
 #include "core/launched_clusters.hpp"
 #include "core/tile_parts.hpp"
+#include "planned.hpp"
 #include "scheduler/single_items.hpp"
 #include "scheduler/workspace.hpp"
 
@@ -25,9 +26,7 @@ PlanOptions meeting(Reduction reduction, int splits, const char* kernel = kTile1
 }
 
 Plan planned(const GemmProblem& problem, const PlanOptions& options, const char* device = "h200") {
-  const Result<Plan> made = plan(problem, find_device(device).value(), options);
-  EXPECT_TRUE(made) << made.error().message;
-  return made ? *made : Plan{};
+  return planned_on(device, problem, options);
 }
 
 TEST(Reductions, SlicesTakeAPlaceForEveryPieceAndACtaEach) {

@@ -11,6 +11,7 @@
 
 #include "core/check_plan.hpp"
 #include "gemm_data.hpp"
+#include "planned.hpp"
 #include "scheduler/single_items.hpp"
 #include "scheduler/workspace.hpp"
 #include "simulator/lanes.hpp"
@@ -25,9 +26,7 @@ const GemmProblem kTwoTiles{.m = 256, .n = 128, .k = 4096};
 PlanOptions with(SchedulerKind kind) { return {.scheduler = kind, .kernel_name = kTile128}; }
 
 Plan planned(const GemmProblem& problem, const PlanOptions& options, const char* device = "h10") {
-  const Result<Plan> made = plan(problem, find_device(device).value(), options);
-  EXPECT_TRUE(made) << made.error().message;
-  return made ? *made : Plan{};
+  return planned_on(device, problem, options);
 }
 
 Simulation simulated(const Plan& made, const SimulateOptions& options = {}) {

@@ -1,5 +1,5 @@
-// For how long L2 keeps the lines of A and B, and where groups are launched in pairs.
-#include "core/line_use.hpp"
+// Which operands leave L2 first, and where groups are launched in pairs.
+#include "core/leaves_first.hpp"
 
 #include <string>
 
@@ -8,17 +8,14 @@
 #include "sluice/sluice.hpp"
 
 #include "core/launched_clusters.hpp"
+#include "planned.hpp"
 
 namespace sluice {
 namespace {
 
-using enum LineUse;
+constexpr bool now = true, again = false;  // when other tiles ask for what a tile has read
 
-Plan planned(const GemmProblem& problem, const PlanOptions& options = {}) {
-  const Result<Plan> made = plan(problem, find_device("h200").value(), options);
-  EXPECT_TRUE(made) << made.error().message;
-  return made ? *made : Plan{};
-}
+Plan planned(const GemmProblem& problem, const PlanOptions& options = {}) { return planned_on("h200", problem, options); }
 
 PlanOptions with(const char* kernel, int splits = 1) {
   PlanOptions options{.kernel_name = kernel, .keep_candidates = false};
@@ -27,32 +24,32 @@ PlanOptions with(const char* kernel, int splits = 1) {
   return options;
 }
 
-void expect(const Plan& plan, LineUse a, LineUse b) {
-  EXPECT_EQ(line_use_of_a(plan), a) << name(plan.kernel);
-  EXPECT_EQ(line_use_of_b(plan), b) << name(plan.kernel);
+void expect(const Plan& plan, bool a, bool b) {
+  EXPECT_EQ(a_leaves_first(plan), a) << name(plan.kernel);
+  EXPECT_EQ(b_leaves_first(plan), b) << name(plan.kernel);
 }
 
 constexpr const char* kTile128 = "bf16_rc_coop_128x128x64_c1x1";
 
-TEST(LineUse, WeightsThatStreamByGoFirst) {
+TEST(LeavesFirst, WeightsThatStreamByGoFirst) {
   expect(planned({.m = 128, .n = 4096, .k = 4096}, with(kTile128)), again, now);
   expect(planned({.m = 4096, .n = 128, .k = 4096}, with(kTile128)), now, again);
   expect(planned({.m = 32, .n = 4096, .k = 4096, .type_b = DataType::int4}), again, now);
 }
 
-TEST(LineUse, WhatIsReadAgainLaterIsAsAnyOther) {
+TEST(LeavesFirst, WhatIsReadAgainLaterIsAsAnyOther) {
   expect(planned({.m = 4096, .n = 4096, .k = 4096}, with(kTile128)), again, again);
   expect(planned({.m = 128, .n = 128, .k = 4096}, with(kTile128)), now, now);
 }
 
-TEST(LineUse, PiecesOfFewTilesReadEverythingAtOnce) {
+TEST(LeavesFirst, PiecesOfFewTilesReadEverythingAtOnce) {
   expect(planned({.m = 512, .n = 512, .k = 16384}, with(kTile128, 8)), now, now);
   expect(planned({.m = 512, .n = 512, .k = 16384}, with(kTile128)), again, again);
   expect(planned({.m = 128, .n = 1152, .k = 16384}, with(kTile128, 8)), again, now);  // nine readers of A
   expect(planned({.m = 128, .n = 1024, .k = 16384}, with(kTile128, 8)), now, now);
 }
 
-TEST(LineUse, AMatrixThatABatchSharesIsReadByAllOfIt) {
+TEST(LeavesFirst, AMatrixThatABatchSharesIsReadByAllOfIt) {
   GemmProblem batch{.m = 128, .n = 4096, .k = 4096, .batch = 8};
   expect(planned(batch, with(kTile128)), again, now);
   batch.batch_stride_b = 0;
@@ -73,7 +70,7 @@ GemmProblem masked(std::int64_t groups, std::int64_t room, std::int64_t expected
           .expected_rows = expected};
 }
 
-TEST(LineUse, GroupsOfFewRowsFetchTheirWeightsOnce) {
+TEST(LeavesFirst, GroupsOfFewRowsFetchTheirWeightsOnce) {
   constexpr const char* kTile64 = "e4m3_rc_ping_64x128x128_c1x1";
   expect(planned(masked(32, 4096, 20, 4096), with(kTile64)), again, now);
   expect(planned(masked(32, 4096, 22, 4096), with(kTile64)), again, again);
@@ -85,7 +82,10 @@ TEST(Neighbours, AreGroupsWhoseRowsAreAGoodPartOfWhatIsRead) {
   EXPECT_EQ(experts.scheduler.claim, WorkClaim::fixed);
   EXPECT_EQ(launched_cluster_size(experts), 2);
   EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 512), {.claim = WorkClaim::ticket, .kernel_name = kTile})), 1);
-  EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 4096), {.kernel_name = kTile})), 1) << "A is an eighth of B's bytes";
+  const Plan along_m = planned(masked(256, 128, 128, 512), {.raster = Rasterization::along_m, .kernel_name = kTile});
+  EXPECT_EQ(along_m.scheduler.claim, WorkClaim::ticket) << "tiles of a row are not side by side";
+  EXPECT_EQ(launched_cluster_size(along_m), 1);
+  EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 4096), {.kernel_name = kTile})), 1) << "A is a thirty-second of B's bytes";
   EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 384), {.kernel_name = kTile})), 1) << "three tiles make no pairs";
   EXPECT_EQ(launched_cluster_size(planned(masked(256, 512, 256, 512), {.kernel_name = kTile})), 1) << "two rows of tiles";
 }

@@ -1,4 +1,4 @@
-#include "core/line_use.hpp"
+#include "core/leaves_first.hpp"
 
 #include <cstdint>
 
@@ -24,20 +24,20 @@ bool all_read_together(const SchedulerParams& s, std::int64_t readers) {
 }
 
 // `tiles` of each of so many products ask for each byte of an operand, whose matrices lie `stride` apart.
-LineUse use_of(const SchedulerParams& s, std::int32_t tiles, std::int64_t matrices, std::int64_t stride) {
+bool leaves_first(const SchedulerParams& s, std::int32_t tiles, std::int64_t matrices, std::int64_t stride) {
   const std::int64_t readers = matrices > 1 && stride == 0 ? tiles * matrices : tiles;
-  return readers == 1 || all_read_together(s, readers) ? LineUse::now : LineUse::again;
+  return readers == 1 || all_read_together(s, readers);
 }
 
 }  // namespace
 
-LineUse line_use_of_a(const Plan& plan) {
-  return use_of(plan.scheduler, plan.scheduler.tiles_n, row_matrices(plan.problem), plan.problem.batch_stride_a);
+bool a_leaves_first(const Plan& plan) {
+  return leaves_first(plan.scheduler, plan.scheduler.tiles_n, row_matrices(plan.problem), plan.problem.batch_stride_a);
 }
 
-LineUse line_use_of_b(const Plan& plan) {
+bool b_leaves_first(const Plan& plan) {
   const std::int32_t tiles_m = in_one_row_of_tiles(plan.problem, plan.kernel) ? 1 : plan.scheduler.tiles_m;
-  return use_of(plan.scheduler, tiles_m, plan.problem.batch, plan.problem.batch_stride_b);
+  return leaves_first(plan.scheduler, tiles_m, plan.problem.batch, plan.problem.batch_stride_b);
 }
 
 }  // namespace sluice
