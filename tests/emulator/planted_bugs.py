@@ -202,9 +202,9 @@ BUGS = [
     Bug("sums_to_the_wrong_neighbour", "streaming_pair", STREAMING, [("owner = among % kShares;", "owner = (among / kShares) % kShares;")],
         rf"{at(STREAMING)} starts a copy that overwrites what another is still writing|"
         + deadlock(rf"{at(STREAMING)} waits for")),
-    Bug("stage_asked_for_before_all_lanes_have_read", "ring", RINGS, [("    arch::sync_warp();               // all lanes have read the weights\n", ""), ("arch::elect_one()", "lane_ == 0")],
+    Bug("stage_asked_for_before_all_lanes_have_read", "ring", RINGS, [("    arch::sync_warp();  // all lanes have asked for the weights\n", ""), ("arch::elect_one()", "lane_ == 0")],
         rf"{at(RINGS)} (starts a copy that )?(overwrites what another is still reading|reads what a copy is still filling)"),
-    Bug("stage_asked_for_while_loads_are_on_their_way", "ring", RINGS, [("    arch::fence_shared_for_async();  // loads take", "    // loads take")],
+    Bug("stage_asked_for_while_loads_are_on_their_way", "ring", RINGS, [("arch::zero_after_loads(loaded, zero_)", "0")],
         rf"{at(RINGS)} starts a copy that overwrites what its own warp is still reading: no fence and no barrier lies between"),
     Bug("stage_multiplied_before_it_has_come", "ring", RINGS, [("    arch::barrier_wait(barriers_ + stage_, parity_);\n", "")],
         rf"{at(RINGS)} reads (what a copy is still filling|what another thread is writing|shared memory that nobody has written)"),

@@ -47,6 +47,11 @@ SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[2],
   emulated::load_shared(address, words, sizeof words, at);
 }
 
+SLUICE_DEVICE std::uint32_t zero_after_loads(std::uint32_t loaded, std::uint32_t zero) {
+  emulated::fence_shared_for_async();
+  return loaded & zero;
+}
+
 // As early as they may come: a reader who has not waited for the barrier is seen all the same.
 SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, int bytes, Location at = Location::current()) {
   constexpr int kUnit = sizeof(std::uint16_t);

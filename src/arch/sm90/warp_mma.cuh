@@ -83,6 +83,10 @@ SLUICE_DEVICE void load_shared(SharedAddress address, std::uint32_t (&words)[2])
   asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "r"(address) : "memory");
 }
 
+// 0, but not before `loaded`, made of a word of each load of this warp's, is known: those loads have ended then, and what they read may be
+// overwritten by the copy engine. `zero` is 0, which the compiler must not know. A fence would do as well; it takes longer.
+SLUICE_DEVICE std::uint32_t zero_after_loads(std::uint32_t loaded, std::uint32_t zero) { return loaded & zero; }
+
 // 16 bytes into shared memory by a thread that does not wait for them. Behind the first `bytes` of them zeros, for which nothing is read.
 SLUICE_DEVICE void copy_packet_async(SharedAddress destination, const void* source, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(bytes) : "memory");

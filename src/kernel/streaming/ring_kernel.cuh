@@ -28,7 +28,8 @@ class RingKernel {
         ctas_(arch::ctas_in_grid()),
         ring_(shared + warp_ * kStages * kStageBytes),
         barriers_(reinterpret_cast<arch::Barrier*>(shared + ring_barrier_offset(config)) + warp_ * kStages),
-        sums_(arch::shared_address(shared + ring_sums_offset(config))) {
+        sums_(arch::shared_address(shared + ring_sums_offset(config))),
+        zero_(static_cast<std::uint32_t>(params.epilogue.m) >> 31) {
     const int row = memory_row(lane_ / 4), quarter = lane_ % 4;
     low_ = bytes(row * kRingRowBytes + (quarter ^ row) * 16);
     high_ = bytes(row * kRingRowBytes + ((quarter + 4) ^ row) * 16);
@@ -42,7 +43,7 @@ class RingKernel {
     if (!constant) arch::wait_for_predecessor();
     Place weights = first(), rows = weights;
     SLUICE_NO_UNROLL
-    for (int i = 0; i < kStages; ++i) ask_for_weights(weights);
+    for (int i = 0; i < kStages; ++i) ask_for_weights(weights, 0);
     find_rows();
     if (constant) arch::wait_for_predecessor();
     SLUICE_NO_UNROLL
@@ -95,13 +96,14 @@ class RingKernel {
     arch::fence_barrier_init();
   }
 
-  SLUICE_DEVICE void ask_for_weights(Place& at) const {
+  // `nothing` is 0. Where a stage was in use, it is known when the loads from it have ended.
+  SLUICE_DEVICE void ask_for_weights(Place& at, std::uint32_t nothing) const {
     if (!inside(at.strip)) return;
     if (arch::elect_one()) {
       const OperandParams& b = params_.mainloop.p;
       const bool two = inside(at.strip + ctas_);
       std::byte* const to = ring_ + at.stage * kStageBytes;
-      const int k = at.k_tile * kRingElems;
+      const int k = at.k_tile * kRingElems + static_cast<int>(nothing);
       arch::barrier_arrive_expect_bytes(barriers_ + at.stage, two ? 2 * b.stage_bytes : b.stage_bytes);
       arch::tma_load(to, b.map, {k, at.strip * kColumns, 0}, barriers_ + at.stage, b.policy);
       if (two) arch::tma_load(to + kStripBytes, b.map, {k, (at.strip + ctas_) * kColumns, 0}, barriers_ + at.stage, b.policy);
@@ -142,16 +144,20 @@ class RingKernel {
   SLUICE_DEVICE void multiply(Sums& sums, bool two, Place& ahead) {
     arch::barrier_wait(barriers_ + stage_, parity_);
     std::uint32_t x[kGroups][2][4], w[kRingStrips][2][2][4];  // ... of the two halves of K; of the two halves of a strip
+    std::uint32_t loaded = 0;
     SLUICE_UNROLL
     for (int i = 0; i < kRingStrips; ++i) {
       if (i > 0 && !two) break;
-      load_halves(i * kStripBytes, w[i][0]);
-      load_halves(i * kStripBytes + kHalfBytes, w[i][1]);
+      SLUICE_UNROLL
+      for (int part = 0; part < 2; ++part) {
+        load_halves(i * kStripBytes + part * kHalfBytes, w[i][part]);
+        loaded ^= w[i][part][0][0] ^ w[i][part][1][0];  // a word of each load
+      }
     }
-    arch::fence_shared_for_async();  // loads take time, and the copy engine does not wait for them
-    arch::sync_warp();               // all lanes have read the weights
+    arch::sync_warp();  // all lanes have asked for the weights
     Place again = ahead;
-    ask_for_weights(again);  // first: each cycle until then is one without its bytes on their way
+    // First: each cycle until then is one without its bytes on their way. But loads take time, and the copy engine does not wait for them.
+    ask_for_weights(again, arch::zero_after_loads(loaded, zero_));
     SLUICE_UNROLL
     for (int i = 0; i < kGroups; ++i) load_halves(kRowsOffset + i * kHalfBytes, x[i]);
     arch::sync_warp();  // all lanes have read the rows
@@ -236,6 +242,7 @@ class RingKernel {
   std::byte* ring_;  // this warp's
   arch::Barrier* barriers_;
   arch::SharedAddress sums_;
+  std::uint32_t zero_;  // which the compiler does not know
   std::uint32_t low_, high_;  // what this lane reads of eight rows or columns: packets of both halves of K
   // What it copies of A.
   const std::uint16_t* rows_ = nullptr;
