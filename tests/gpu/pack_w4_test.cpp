@@ -1,7 +1,9 @@
 // pack_w4() and permute_columns() on the GPU beside the CPU's plain loops: the same bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -73,8 +75,29 @@ TEST(PermuteColumns, MakesTheElementsOfTheCpu) {
   }
 }
 
-// A layer of 57344 x 8192 is packed at a rate near memory's. The bound is loose: what is slower than this is broken.
-TEST(PackW4, TakesNoLongerThanItMay) {
+// Of the fastest of some turns: whatever else runs on the GPU is in the way of some.
+template <class Launch>
+float fastest_ms(const bench::DeviceStream& stream, const Launch& launch) {
+  constexpr int kTurns = 10;
+  std::array<cudaEvent_t, 2> events{};
+  for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "creating an event");
+  float fastest = HUGE_VALF;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    float milliseconds = 0;
+    check(cudaEventRecord(events[0], stream), "recording");
+    launch();
+    check(cudaEventRecord(events[1], stream), "recording");
+    stream.synchronize("timing");
+    check(cudaEventElapsedTime(&milliseconds, events[0], events[1]), "reading the time");
+    fastest = std::min(fastest, milliseconds);
+  }
+  for (const cudaEvent_t event : events) cudaEventDestroy(event);
+  return fastest;
+}
+
+// A layer of 57344 x 8192 is packed at a rate near that of a copy. The bound is loose: what takes as many times as long is broken.
+TEST(PackW4, TakesNotManyTimesAsLongAsACopy) {
+  constexpr float kMostCopies = 16;
   if (settings().small) GTEST_SKIP() << "large matrices are left out";
   const bench::DeviceStream stream;
   for (const W4Source source : {W4Source::plain, W4Source::gptq, W4Source::awq})
@@ -93,22 +116,14 @@ TEST(PackW4, TakesNoLongerThanItMay) {
                                       .zeros = zeros.data(),
                                       .order = reordered ? reinterpret_cast<const std::int32_t*>(order.data()) : nullptr,
                                       .packed = packed.data()};
-      std::array<cudaEvent_t, 2> events{};
-      for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "creating an event");
-      constexpr int kLaunches = 10;
-      ASSERT_TRUE(pack_w4(p, arguments, stream).ok());
-      check(cudaEventRecord(events[0], stream), "recording");
-      for (int i = 0; i < kLaunches; ++i) ASSERT_TRUE(pack_w4(p, arguments, stream).ok());
-      check(cudaEventRecord(events[1], stream), "recording");
-      stream.synchronize("packing");
-      float milliseconds = 0;
-      check(cudaEventElapsedTime(&milliseconds, events[0], events[1]), "reading the time");
-      for (const cudaEvent_t event : events) cudaEventDestroy(event);
-      milliseconds /= kLaunches;
+      const std::size_t bytes = std::min(codes.size_bytes(), packed.size_bytes());
+      const float copying = fastest_ms(
+          stream, [&] { check(cudaMemcpyAsync(packed.data(), codes.data(), bytes, cudaMemcpyDeviceToDevice, stream), "copying"); });
+      const float packing = fastest_ms(stream, [&] { EXPECT_TRUE(pack_w4(p, arguments, stream).ok()); });
       const double gb = static_cast<double>(codes.size_bytes() + packed.size_bytes()) * 1e-9;
-      std::printf("packing 57344 x 8192 from %s%s: %.3f ms, %.0f GB/s\n", to_string(source), reordered ? ", reordered" : "",
-                  static_cast<double>(milliseconds), gb / static_cast<double>(milliseconds) * 1e3);
-      EXPECT_LT(milliseconds, reordered ? 20.0f : 2.0f) << to_string(source);
+      std::printf("packing 57344 x 8192 from %s%s: %.3f ms, %.0f GB/s, %.1f copies\n", to_string(source), reordered ? ", reordered" : "",
+                  static_cast<double>(packing), gb / static_cast<double>(packing) * 1e3, static_cast<double>(packing / copying));
+      EXPECT_LT(packing, kMostCopies * copying) << to_string(source);
     }
 }
 
