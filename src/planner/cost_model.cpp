@@ -377,8 +377,8 @@ double same_columns_us(const KernelConfig& kernel, const SchedulerParams& s) {
   return k_slices(kernel) > 1 && s.tiles_m > 1 ? kLoss : 0;
 }
 
-// Slices of K beside up to 8 rows: the warpgroups' sums meet behind the last tile, which tells beside streaming kernels. (One H200, 27 November
-// 2026: with one row 4096 x 14336 takes 12.1 us in slices and 10.5 by streaming, 57344 x 8192 60.7 and 65.3 at lasting clocks.)
+// Slices of K beside up to 8 rows: the warpgroups' sums meet behind the last tile, which tells beside streaming kernels. (One H200, 27
+// November 2026: with one row 4096 x 14336 takes 12.1 us in slices and 10.5 by streaming, 57344 x 8192 60.7 and 65.3 at lasting clocks.)
 double slices_meet_us(const GemmProblem& p, const KernelConfig& kernel) {
   constexpr double kMeeting = 0.8;
   return k_slices(kernel) > 1 && p.m <= 8 ? kMeeting : 0;

@@ -242,7 +242,7 @@ class RingKernel {
   std::byte* ring_;  // this warp's
   arch::Barrier* barriers_;
   arch::SharedAddress sums_;
-  std::uint32_t zero_;  // which the compiler does not know
+  std::uint32_t zero_;        // which the compiler does not know
   std::uint32_t low_, high_;  // what this lane reads of eight rows or columns: packets of both halves of K
   // What it copies of A.
   const std::uint16_t* rows_ = nullptr;
