@@ -23,6 +23,24 @@ DeviceStream::~DeviceStream() { cudaStreamDestroy(stream_); }
 
 void DeviceStream::synchronize(const std::string& doing) const { check(cudaStreamSynchronize(stream_), doing); }
 
+DeviceEvent::DeviceEvent() { check(cudaEventCreate(&event_), "creating an event"); }
+
+DeviceEvent::~DeviceEvent() { cudaEventDestroy(event_); }
+
+void DeviceEvent::record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "recording an event"); }
+
+bool DeviceEvent::has_come() const {
+  const cudaError_t status = cudaEventQuery(event_);
+  if (status != cudaErrorNotReady) check(status, "waiting for an event");
+  return status == cudaSuccess;
+}
+
+double DeviceEvent::us_until(const DeviceEvent& later) const {
+  float ms = 0;
+  check(cudaEventElapsedTime(&ms, event_, later.event_), "reading the time between two events");
+  return static_cast<double>(ms) * 1e3;
+}
+
 void Graph::begin(cudaStream_t stream) {
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning a stream capture");
 }

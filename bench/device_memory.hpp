@@ -1,5 +1,5 @@
-// Device memory that frees itself, and CUDA errors as exceptions. Benchmarks and tests only: the library itself neither allocates nor
-// throws.
+// Device memory, streams, events and graphs that free themselves, and CUDA errors as exceptions. Benchmarks and tests only: the library
+// itself neither allocates nor throws.
 #pragma once
 
 #include <cstddef>
@@ -52,6 +52,20 @@ class DeviceStream {
 
  private:
   cudaStream_t stream_ = nullptr;
+};
+
+class DeviceEvent {
+ public:
+  DeviceEvent();
+  ~DeviceEvent();
+  DeviceEvent(const DeviceEvent&) = delete;
+  DeviceEvent& operator=(const DeviceEvent&) = delete;
+  void record(cudaStream_t stream) const;
+  bool has_come() const;                            // whether all before it has been done
+  double us_until(const DeviceEvent& later) const;  // both have come
+
+ private:
+  cudaEvent_t event_ = nullptr;
 };
 
 // What one stream capture holds, ready to be launched again and again.

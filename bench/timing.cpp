@@ -12,23 +12,6 @@ namespace {
 constexpr double kSearchGraphUs = 500;  // while the fastest is searched
 constexpr int kFinalists = 3;
 
-class Event {
- public:
-  Event() { check(cudaEventCreate(&event_), "creating an event"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "recording an event"); }
-  double us_until(const Event& later) const {
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, event_, later.event_), "reading the time between two events");
-    return ms * 1e3;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 // Indices of `us`, smallest first.
 std::vector<std::size_t> order_of(const std::vector<double>& us) {
   std::vector<std::size_t> order(us.size());
@@ -48,7 +31,7 @@ std::vector<const Graph*> pointers(const std::vector<Graph>& graphs) {
 
 double estimate_us(const Enqueue& enqueue, int sets, cudaStream_t stream) {
   constexpr int kLaunches = 2;
-  const Event begin, end;
+  const DeviceEvent begin, end;
   enqueue(0, stream);
   begin.record(stream);
   for (int i = 1; i <= kLaunches; ++i) enqueue(i % sets, stream);
@@ -88,7 +71,7 @@ std::size_t fastest(const std::vector<Enqueue>& ways, int sets, cudaStream_t str
 
 std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int launches, int rounds, cudaStream_t stream) {
   for (const Graph* graph : graphs) graph->launch(stream);
-  std::vector<Event> events(graphs.size() * static_cast<std::size_t>(rounds) + 1);
+  std::vector<DeviceEvent> events(graphs.size() * static_cast<std::size_t>(rounds) + 1);
   auto next = events.begin();
   next->record(stream);
   for (int round = 0; round < rounds; ++round)

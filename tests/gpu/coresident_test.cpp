@@ -19,37 +19,19 @@ GemmHarness& harness() {
   return *shared;
 }
 
-class Event {
- public:
-  Event() { bench::check(cudaEventCreate(&event_), "making an event"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void record(cudaStream_t stream) const { bench::check(cudaEventRecord(event_, stream), "recording an event"); }
-  // Whether all before it has been done within so many seconds.
-  bool done_within(double seconds) const {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    for (;;) {
-      const cudaError_t status = cudaEventQuery(event_);
-      if (status == cudaSuccess) return true;
-      if (status != cudaErrorNotReady) bench::check(status, "waiting for an event");
-      if (std::chrono::steady_clock::now() > until) return false;
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
+// Whether it has come within so many seconds.
+bool comes_within(double seconds, const bench::DeviceEvent& event) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (!event.has_come()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
-  double us_since(const Event& begin) const {
-    float ms = 0;
-    bench::check(cudaEventElapsedTime(&ms, begin.event_, event_), "reading events");
-    return 1000.0 * static_cast<double>(ms);
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
+  return true;
+}
 
 constexpr int kLaunches = 4;
 
-void enqueue(GemmHarness& h, const PlacedCase& placed, const Event& begin, const Event& end) {
+void enqueue(GemmHarness& h, const PlacedCase& placed, const bench::DeviceEvent& begin, const bench::DeviceEvent& end) {
   begin.record(h.stream());
   for (int i = 0; i < kLaunches; ++i) h.run(placed);
   end.record(h.stream());
@@ -62,7 +44,7 @@ static_assert(kEnoughSeconds < Occupier::kMostSeconds);
 TEST(CoResident, EverySchedulesWorkGetsDone) {
   GemmHarness& h = harness();
   Occupier occupier;
-  const Event begin, end;
+  const bench::DeviceEvent begin, end;
   const int sms = settings().device.sm_count;
   std::printf("%-84s %5s %10s %13s %10s\n", "SMs held by others", "held", "us alone", "proportional", "us");
   for (const Way& way : all_ways(settings().small)) {
@@ -73,7 +55,7 @@ TEST(CoResident, EverySchedulesWorkGetsDone) {
     h.run_and_check(placed, way.gemm_case);
     enqueue(h, placed, begin, end);
     ASSERT_TRUE(h.check().fetch().ok()) << way.title() << ": wrong even alone";
-    const double alone_us = end.us_since(begin) / kLaunches;
+    const double alone_us = begin.us_until(end) / kLaunches;
 
     for (const int held : {8, 32, 64}) {
       if (held >= sms) continue;
@@ -82,7 +64,7 @@ TEST(CoResident, EverySchedulesWorkGetsDone) {
       bench::check(cudaStreamSynchronize(h.stream()), "poisoning");
       ASSERT_TRUE(occupier.hold(held)) << "the CTAs that hold SMs have not come";
       enqueue(h, placed, begin, end);
-      const bool done = end.done_within(kEnoughSeconds);
+      const bool done = comes_within(kEnoughSeconds, end);
       EXPECT_TRUE(occupier.release()) << way.title() << ": ended only when the held SMs came free by themselves";
       ASSERT_TRUE(done) << way.title() << ": not done after " << kEnoughSeconds << " s beside a kernel on " << held << " SMs";
       h.check().against_reference(placed.plan.problem, placed.arguments, nullptr, way.gemm_case.exactness);
@@ -90,7 +72,7 @@ TEST(CoResident, EverySchedulesWorkGetsDone) {
       const bench::CheckReport report = h.check().fetch();
       EXPECT_TRUE(report.ok()) << held << " SMs held: " << describe_failure(way.gemm_case, placed.plan, report);
       std::printf("%-84s %5d %10.1f %13.1f %10.1f\n", way.title().c_str(), held, alone_us, alone_us * sms / (sms - held),
-                  end.us_since(begin) / kLaunches);
+                  begin.us_until(end) / kLaunches);
     }
   }
 }

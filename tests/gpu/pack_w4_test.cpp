@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -77,27 +76,23 @@ TEST(PermuteColumns, MakesTheElementsOfTheCpu) {
 
 // Of the fastest of some turns: whatever else runs on the GPU is in the way of some.
 template <class Launch>
-float fastest_ms(const bench::DeviceStream& stream, const Launch& launch) {
+double fastest_us(const bench::DeviceStream& stream, const Launch& launch) {
   constexpr int kTurns = 10;
-  std::array<cudaEvent_t, 2> events{};
-  for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "creating an event");
-  float fastest = HUGE_VALF;
+  const bench::DeviceEvent begin, end;
+  double fastest = HUGE_VAL;
   for (int turn = 0; turn < kTurns; ++turn) {
-    float milliseconds = 0;
-    check(cudaEventRecord(events[0], stream), "recording");
+    begin.record(stream);
     launch();
-    check(cudaEventRecord(events[1], stream), "recording");
+    end.record(stream);
     stream.synchronize("timing");
-    check(cudaEventElapsedTime(&milliseconds, events[0], events[1]), "reading the time");
-    fastest = std::min(fastest, milliseconds);
+    fastest = std::min(fastest, begin.us_until(end));
   }
-  for (const cudaEvent_t event : events) cudaEventDestroy(event);
   return fastest;
 }
 
 // A layer of 57344 x 8192 is packed at a rate near that of a copy. The bound is loose: what takes as many times as long is broken.
 TEST(PackW4, TakesNotManyTimesAsLongAsACopy) {
-  constexpr float kMostCopies = 16;
+  constexpr double kMostCopies = 16;
   if (settings().small) GTEST_SKIP() << "large matrices are left out";
   const bench::DeviceStream stream;
   for (const W4Source source : {W4Source::plain, W4Source::gptq, W4Source::awq})
@@ -117,12 +112,12 @@ TEST(PackW4, TakesNotManyTimesAsLongAsACopy) {
                                       .order = reordered ? reinterpret_cast<const std::int32_t*>(order.data()) : nullptr,
                                       .packed = packed.data()};
       const std::size_t bytes = std::min(codes.size_bytes(), packed.size_bytes());
-      const float copying = fastest_ms(
+      const double copying = fastest_us(
           stream, [&] { check(cudaMemcpyAsync(packed.data(), codes.data(), bytes, cudaMemcpyDeviceToDevice, stream), "copying"); });
-      const float packing = fastest_ms(stream, [&] { EXPECT_TRUE(pack_w4(p, arguments, stream).ok()); });
-      const double gb = static_cast<double>(codes.size_bytes() + packed.size_bytes()) * 1e-9;
-      std::printf("packing 57344 x 8192 from %s%s: %.3f ms, %.0f GB/s, %.1f copies\n", to_string(source), reordered ? ", reordered" : "",
-                  static_cast<double>(packing), gb / static_cast<double>(packing) * 1e3, static_cast<double>(packing / copying));
+      const double packing = fastest_us(stream, [&] { EXPECT_TRUE(pack_w4(p, arguments, stream).ok()); });
+      const double mb = static_cast<double>(codes.size_bytes() + packed.size_bytes()) * 1e-6;
+      std::printf("packing 57344 x 8192 from %s%s: %.0f us, %.0f GB/s, %.1f copies\n", to_string(source), reordered ? ", reordered" : "",
+                  packing, mb / packing * 1e3, packing / copying);
       EXPECT_LT(packing, kMostCopies * copying) << to_string(source);
     }
 }
