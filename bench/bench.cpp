@@ -135,7 +135,7 @@ Status write_page(const BenchOptions& options, const BenchReport& report, const 
 Result<int> run_suite(const BenchOptions& options, const DeviceSpec& device, const std::shared_ptr<const CublasLt>& cublaslt) {
   Result<std::vector<Shape>> shapes = shapes_for(options);
   if (!shapes) return shapes.error();
-  BenchReport report{.environment = environment_with(cublaslt), .planner = options.planner};
+  BenchReport report{.environment = environment_with(cublaslt), .planner = options.planner, .constant_b = options.constant_b};
   if (!options.planner) report.rivals = options.rivals;
   report.floor = !options.planner && std::any_of(shapes->begin(), shapes->end(), has_w4);
   std::string broken;

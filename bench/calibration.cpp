@@ -35,7 +35,7 @@ void measure_cases(const std::vector<CalibrationCase>& cases, double minutes, Me
 
 Calibration fitted_here(const CalibrationTimings& measured, const DeviceSpec& device, const Calibration& start,
                         const Environment& environment) {
-  Calibration fitted = fit_calibration(measured.timings, device, start);
+  Calibration fitted = learn_comparisons(measured.timings, device, fit_calibration(measured.timings, device, start));
   fitted.provenance.device = fmt::format("{}, {} SMs", environment.gpu, environment.sm_count);
   fitted.provenance.date = environment.date;
   fitted.provenance.driver = environment.driver;

@@ -39,6 +39,7 @@ Json to_json(const PredictedTime& t) {
           {"ramp_us", t.ramp_us},
           {"exposed_epilogue_us", t.exposed_epilogue_us},
           {"reduction_us", t.reduction_us},
+          {"learnt_us", t.learnt_us},
           {"waves", t.waves},
           {"useful_share", t.useful_share},
           {"busy_share", t.busy_share}};
@@ -366,6 +367,7 @@ std::string table_footer(const BenchReport& report) {
 std::string to_json(const BenchReport& report) {
   Json json = {{"environment", to_json(report.environment)},
                {"rivals", report.rivals},
+               {"constant_b", report.constant_b},
                {"ratio", "rival's (or floor's) time over Sluice's: above 1, Sluice is faster"},
                {"summary", summary_json(report)},
                {"results", Json::array()}};

@@ -60,6 +60,7 @@ struct BenchReport {
   Environment environment;
   std::vector<std::string> rivals;
   bool planner = false;
+  bool constant_b = false;
   bool floor = false;  // some shapes have one
   std::vector<ShapeResult> results;
 };

@@ -1,8 +1,9 @@
-// sluice calibrate: fits the cost model's constants to times measured on the GPU of this machine.
+// sluice calibrate: fits the cost model's constants to times measured on the GPU of this machine, or learns from times measured before.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include "bench/calibration_cases.hpp"
+#include "bench/recorded_timings.hpp"
 #include "gpu.hpp"
 #include "planning.hpp"
 #include "session.hpp"
@@ -14,7 +15,41 @@ struct CalibrateFlags {
   CalibrationOptions options;
   std::string calibration;
   std::optional<int> gpu;
+  std::vector<std::string> timings;
+  int folds = 0;
+  std::string device;
 };
+
+// From times that were measured before, without a GPU: the constants stay, and what they miss is learnt.
+Outcome learn(const CalibrateFlags& flags, const Calibration& start) {
+  const Result<ChosenDevice> device = choose_device(flags.device);
+  if (!device) return device.error();
+  bench::CalibrationTimings measured;
+  for (const std::string& path : flags.timings) {
+    const Result<std::string> text = read_text_file(path);
+    if (!text) return text.error();
+    if (Status s = bench::add_recorded(*text, device->spec, measured); !s) return Error{s.error().code, path + " " + s.error().message};
+  }
+  if (measured.timings.empty())
+    return Error{ErrorCode::invalid_argument, "--timings: no time in these files is of a candidate that the planner has today"};
+  Calibration unlearnt = start;
+  unlearnt.learnt.clear();
+  Calibration learnt = learn_comparisons(measured.timings, device->spec, start);
+  if (flags.options.out.empty() && flags.options.json) {
+    fmt::print("{}", to_json(learnt));
+    return 0;
+  }
+  fmt::print("{}", bench::calibration_report(measured, device->spec, unlearnt, learnt));
+  if (flags.folds > 1) {
+    const bench::LeftOut out = bench::judge_left_out(measured, device->spec, unlearnt, flags.folds);
+    fmt::print("of {} products left out of learning, one in {} at a time: {:.4f} before, {:.4f} after\n", out.products, flags.folds,
+               out.before, out.after);
+  }
+  if (flags.options.out.empty()) return 0;
+  if (Status s = write_text_file(flags.options.out, to_json(learnt)); !s) return s.error();
+  fmt::print("wrote {}\n", flags.options.out);
+  return 0;
+}
 
 Outcome calibrate(const CalibrateFlags& flags, const Session& session) {
   CalibrationOptions options = flags.options;
@@ -25,6 +60,7 @@ Outcome calibrate(const CalibrateFlags& flags, const Session& session) {
   Result<std::shared_ptr<const Calibration>> start = read_calibration(flags.calibration);
   if (!start) return start.error();
   options.start = std::move(*start);
+  if (!flags.timings.empty()) return learn(flags, options.start ? *options.start : built_in_calibration());
   if (flags.gpu)
     if (Status s = select_gpu(*flags.gpu); !s) return s.error();
   return run_calibrate(options);
@@ -45,7 +81,17 @@ void add_calibrate_command(CLI::App& app, Session& session) {
                                   fmt::join(bench::suite_names(), ", ")));
   command->add_option("--seed", options.seed, "Draws the shapes of the suite random")->capture_default_str();
   command->add_option("--calibration", flags->calibration, "Begin with the constants in this file, not the built-in ones");
-  command->add_option("--gpu", flags->gpu, "Use this GPU");
+  CLI::Option* const gpu = command->add_option("--gpu", flags->gpu, "Use this GPU");
+  CLI::Option* const timings =
+      command
+          ->add_option("--timings", flags->timings,
+                       "Needs no GPU: learn from files of `sluice bench --planner --out`, separated by commas; the constants stay")
+          ->delimiter(',')
+          ->excludes(gpu);
+  command->add_option("--folds", flags->folds, "With --timings: also judge products left out of learning, one in so many at a time")
+      ->needs(timings)
+      ->check(CLI::Range(2, 100));
+  add_device_flag(*command, flags->device);
 }
 
 }  // namespace sluice::cli

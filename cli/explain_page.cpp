@@ -17,13 +17,14 @@ struct Part {
   std::string_view colour;
   double PredictedTime::*us;
 };
-constexpr std::array<Part, 7> kParts = {{{"launch", pages::kPaleGrey, &PredictedTime::launch_us},
+constexpr std::array<Part, 8> kParts = {{{"launch", pages::kPaleGrey, &PredictedTime::launch_us},
                                          {"matrix", pages::kPaleBlue, &PredictedTime::matrix_us},
                                          {"HBM", pages::kPaleGreen, &PredictedTime::hbm_us},
                                          {"L2", pages::kPalePurple, &PredictedTime::l2_us},
                                          {"ramp", pages::kPaleYellow, &PredictedTime::ramp_us},
                                          {"reduction", pages::kPaleRed, &PredictedTime::reduction_us},
-                                         {"epilogue", pages::kPaleOrange, &PredictedTime::exposed_epilogue_us}}};
+                                         {"epilogue", pages::kPaleOrange, &PredictedTime::exposed_epilogue_us},
+                                         {"learnt", pages::kPaleGrey, &PredictedTime::learnt_us}}};
 
 std::string row(int rank, const Candidate& candidate, double largest_us, const std::string& why) {
   const PredictedTime& t = candidate.predicted;
@@ -55,7 +56,7 @@ std::string explain_page(const Plan& plan, int most) {
                                  pages::escape(describe(plan.problem)), pages::escape(plan.device.name));
   body += "<pre>" + pages::escape(words.substr(0, words.find("\n\n"))) + "</pre>\n";
   body +=
-      "<p>total = launch + matrix, HBM and L2 overlapping + ramp + reduction + epilogue</p>\n<table "
+      "<p>total = launch + matrix, HBM and L2 overlapping + ramp + reduction + epilogue + learnt</p>\n<table "
       "id=\"candidates\">\n<tr><th></th><th>kernel</th>"
       "<th>schedule</th><th>waves</th><th>busy</th><th>useful</th><th>total</th>";
   for (const Part& part : kParts) body += fmt::format("<th>{}</th>", part.name);

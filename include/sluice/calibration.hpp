@@ -23,6 +23,30 @@ struct KernelFactor {
   bool operator==(const KernelFactor&) const = default;
 };
 
+// What one number that is known of a candidate says about it.
+struct LearntInput {
+  std::string name;  // as planner/calibration/learnt.cpp calls it
+  double mean = 0, spread = 1;
+  std::vector<double> weights;  // one for each unit
+
+  bool operator==(const LearntInput&) const = default;
+};
+
+// How candidates for one product compare, beyond what the model's parts say: a network with one hidden layer, learnt from measured times
+// (docs/calibration.md, "What is learnt"). With x the inputs less their means, in spreads, 3 at most,
+//   f = sum over units of out * tanh'(bias + sum over inputs of weight * x)
+// is the logarithm of measured over predicted time, but for what all candidates for a product have in common.
+struct LearntComparison {
+  std::string operands;  // "16-bit" or "fp8": of A and B
+  // Of the GPU: it holds for those with as many SMs and memory no more than a tenth slower or faster.
+  int sm_count = 0;
+  double hbm_gb_per_s = 0;
+  std::vector<LearntInput> inputs;
+  std::vector<double> bias, out;  // one for each unit
+
+  bool operator==(const LearntComparison&) const = default;
+};
+
 // Where the numbers come from.
 struct CalibrationProvenance {
   std::string device, date, driver, commit;
@@ -76,6 +100,7 @@ struct Calibration {
   double traffic_free_share = 1;
 
   std::vector<KernelFactor> kernel_factors;  // one that is not named: 1, and 20 with LoadPath::threads
+  std::vector<LearntComparison> learnt;      // for operands that are not named: nothing
   CalibrationProvenance provenance;
 
   bool operator==(const Calibration&) const = default;
@@ -115,6 +140,10 @@ std::vector<JudgedChoice> judge_choices(std::span<const CandidateTiming> timings
 // The constants and factors that come closest to the measured times, most of all where the choice depends on them, found by small steps
 // from `start`. A pure function of its arguments. The result's provenance says device, shapes, timings and how good the choice is; date,
 // driver and commit are the caller's to fill in.
+// What `start` has learnt belongs to its own constants: the result has learnt nothing.
 Calibration fit_calibration(std::span<const CandidateTiming> timings, const DeviceSpec& device, const Calibration& start);
+
+// `start` with Calibration::learnt from these times; what they say nothing about stays as it was. A pure function of its arguments.
+Calibration learn_comparisons(std::span<const CandidateTiming> timings, const DeviceSpec& device, const Calibration& start);
 
 }  // namespace sluice

@@ -11,8 +11,8 @@
 namespace sluice {
 
 // Predicted time of one launch, in microseconds. The parts say what it is made of: `total_us` is
-// launch + ramp + exposed_epilogue + reduction + what matrix, hbm and l2 come to when they overlap: (matrix^e + hbm^e + l2^e)^(1/e), e
-// about 3.
+// launch + ramp + exposed_epilogue + reduction + learnt + what matrix, hbm and l2 come to when they overlap: (matrix^e + hbm^e +
+// l2^e)^(1/e), e about 3.
 struct PredictedTime {
   double launch_us = 0;            // launch, ramp up and drain
   double matrix_us = 0;            // tensor cores of the busiest SM, padding and idle waves included
@@ -21,6 +21,7 @@ struct PredictedTime {
   double ramp_us = 0;              // first load until the first wgmma
   double exposed_epilogue_us = 0;  // writing out that no main loop hides
   double reduction_us = 0;  // bringing the pieces of a tile together; of hybrid schedules also what ranges, each at another of K, wait for
+  double learnt_us = 0;     // beside the candidate that the parts above say is fastest, more (or less) than they say: Calibration::learnt
   double total_us = 0;
 
   double waves = 0;         // work tiles per worker slot, before rounding up

@@ -145,18 +145,19 @@ class Reader {
   void read_object(const Json& json, T& value, const std::string& path, std::size_t known) {
     if (!json.is_object()) return fail(path, "must be an object, not " + shown(json));
     std::vector<std::string_view> names;
+    std::size_t there = known;
     const auto read_field = [&](const char* name, auto& field, const auto&... usual) {
       names.emplace_back(name);
       const auto found = json.find(name);
       if (found != json.end())
-        read(*found, field, join(path, name));
+        ++there, read(*found, field, join(path, name));
       else if constexpr (sizeof...(usual) == 0)
         fail(join(path, name), "is missing");
       else
         field = (usual, ...);
     };
     fields(value, read_field);
-    if (error_ || json.size() == names.size() + known) return;
+    if (error_ || json.size() == there) return;
     for (const auto& [name, unused] : json.items()) {
       const bool header = known != 0 && (name == "format" || name == "version");
       if (!header && std::find(names.begin(), names.end(), name) == names.end())

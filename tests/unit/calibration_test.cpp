@@ -289,6 +289,7 @@ double worst_ratio(const std::vector<JudgedChoice>& choices) {
 // Another GPU: slower memory and L2, dearer stages and meetings, and kernels that lie elsewhere.
 Calibration another_gpu() {
   Calibration truth = built_in_calibration();
+  truth.learnt.clear();
   truth.hbm_factor *= 0.8;
   truth.l2_factor *= 0.7;
   truth.stage_overhead_clk_cooperative *= 3;

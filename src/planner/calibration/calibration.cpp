@@ -1,6 +1,7 @@
 #include "sluice/calibration.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include "planner/calibration/built_in_text.hpp"
 #include "planner/calibration/constants.hpp"
 #include "planner/calibration/kernel_factor.hpp"
+#include "planner/calibration/learnt.hpp"
 #include "planner/json_format.hpp"
 
 namespace sluice {
@@ -64,6 +66,24 @@ void fields(Either<KernelFactor> auto& s, auto&& field) {
   field("factor", factor);
 }
 
+void fields(Either<LearntInput> auto& s, auto&& field) {
+  auto& [name, mean, spread, weights] = s;
+  field("name", name);
+  field("mean", mean);
+  field("spread", spread);
+  field("weights", weights);
+}
+
+void fields(Either<LearntComparison> auto& s, auto&& field) {
+  auto& [operands, sm_count, hbm_gb_per_s, inputs, bias, out] = s;
+  field("operands", operands);
+  field("sm_count", sm_count);
+  field("hbm_gb_per_s", hbm_gb_per_s);
+  field("inputs", inputs);
+  field("bias", bias);
+  field("out", out);
+}
+
 void fields(Either<CalibrationProvenance> auto& s, auto&& field) {
   auto& [device, date, driver, commit, remarks, shapes, timings, choice_mean, choice_worst] = s;
   field("device", device);
@@ -81,6 +101,7 @@ void fields(Either<Calibration> auto& s, auto&& field) {
   field("provenance", s.provenance);
   for (const Constant& constant : kConstants) field(constant.name, s.*constant.value);
   field("kernel_factors", s.kernel_factors);
+  field("learnt", s.learnt, std::vector<LearntComparison>());
 }
 
 std::string kernel_key(const KernelConfig& kernel) {
@@ -104,10 +125,26 @@ Status validate(const Calibration& calibration) {
   for (const Constant& c : kConstants)
     if (Status s = check_range(c.name, calibration.*c.value, c.least, c.most); !s) return s;
   if (Status s = check_kernel_factors(calibration.kernel_factors); !s) return s;
+  if (Status s = check_learnt(calibration); !s) return s;
   return check_provenance(calibration.provenance);
 }
 
-std::string to_json(const Calibration& calibration) { return with_header(kFormat, calibration); }
+// Lists of numbers, of which a calibration has thousands, each on one line.
+std::string to_json(const Calibration& calibration) {
+  const std::string text = with_header(kFormat, calibration);
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t end = text[i] == '[' ? text.find_first_not_of("0123456789+-.e, \n", i + 1) : std::string::npos;
+    const bool numbers = end != std::string::npos && text[end] == ']';
+    if (!numbers) {
+      out += text[i++];
+      continue;
+    }
+    for (; i < end; ++i)
+      if (!std::isspace(static_cast<unsigned char>(text[i]))) out += text[i] == ',' ? std::string(", ") : std::string(1, text[i]);
+  }
+  return out;
+}
 
 Result<Calibration> calibration_from_json(const std::string& text) {
   Result<Calibration> calibration = parse_document<Calibration>(text, kFormat);

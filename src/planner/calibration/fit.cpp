@@ -11,6 +11,7 @@
 
 #include "planner/calibration/constants.hpp"
 #include "planner/calibration/kernel_factor.hpp"
+#include "planner/calibration/learnt.hpp"
 #include "planner/cost_model.hpp"
 #include "planner/workers.hpp"
 
@@ -91,11 +92,10 @@ Samples samples_of(std::span<const CandidateTiming> timings, const DeviceSpec& d
   return all;
 }
 
-double predicted_us(const Samples& all, const Samples::Sample& sample, const DeviceSpec& device, const Calibration& calibration,
-                    double factor) {
+PredictedTime prediction(const Samples& all, const Samples::Sample& sample, const DeviceSpec& device, const Calibration& calibration,
+                         double factor) {
   const Candidate& candidate = *sample.candidate;
-  return predict(all.shapes[sample.shape].problem, device, candidate.kernel, candidate.scheduler, sample.workers, calibration, factor)
-      .total_us;
+  return predict(all.shapes[sample.shape].problem, device, candidate.kernel, candidate.scheduler, sample.workers, calibration, factor);
 }
 
 double rounded(double value, int digits) {
@@ -140,7 +140,9 @@ class Fit {
     predict_some(0, count / parts);
     for (std::thread& thread : threads) thread.join();
   }
-  double predict_one(std::size_t i, double factor) const { return predicted_us(all_, all_.samples[i], device_, calibration_, factor); }
+  double predict_one(std::size_t i, double factor) const {
+    return prediction(all_, all_.samples[i], device_, calibration_, factor).total_us;
+  }
 
   // What the choice among candidates loses, each counting as much as its prediction is near the best prediction: about 2% behind, a third.
   double loss_of_choice(const Samples::Shape& shape, const std::vector<double>& predicted) const {
@@ -265,9 +267,17 @@ std::vector<JudgedChoice> judge(const Samples& all, const DeviceSpec& device, co
   for (const Samples::Shape& shape : all.shapes) {
     JudgedChoice choice{.problem = shape.problem, .predicted_us = HUGE_VAL};
     double chosen_us = 0, fastest_us = HUGE_VAL;
+    std::vector<Candidate> candidates;
     for (const std::size_t i : shape.samples) {
       const Samples::Sample& sample = all.samples[i];
-      const double us = predicted_us(all, sample, device, calibration, factors[sample.kernel]);
+      candidates.push_back(*sample.candidate);
+      candidates.back().verdict = CandidateVerdict::slower;
+      candidates.back().predicted = prediction(all, sample, device, calibration, factors[sample.kernel]);
+    }
+    compare_as_learnt(calibration, shape.problem, device, candidates);
+    for (std::size_t place = 0; place < shape.samples.size(); ++place) {
+      const Samples::Sample& sample = all.samples[shape.samples[place]];
+      const double us = candidates[place].predicted.total_us;
       if (us < choice.predicted_us) choice.predicted_us = us, choice.chosen = sample.timing, chosen_us = sample.us;
       if (sample.us < fastest_us) choice.fastest = sample.timing, fastest_us = sample.us;
     }
@@ -287,6 +297,7 @@ std::vector<JudgedChoice> judge_choices(std::span<const CandidateTiming> timings
 Calibration fit_calibration(std::span<const CandidateTiming> timings, const DeviceSpec& device, const Calibration& start) {
   const Samples all = samples_of(timings, device);
   Calibration here = start;  // factors of kernels will be those on this device's memory
+  here.learnt.clear();
   here.measured_hbm_gb_per_s_per_sm = device.hbm_gb_per_s / device.sm_count;
   Calibration fitted = all.samples.empty() ? start : Fit(all, device, here).run();
   double logarithms = 0, worst = 0;

@@ -1,0 +1,83 @@
+#include "bench/recorded_timings.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sluice/plan.hpp"
+
+namespace sluice::bench {
+namespace {
+
+using Json = nlohmann::json;
+
+Shape shape_of(const Json& json) {
+  return {.suite = json.at("suite").get<std::string>(),
+          .m = json.at("m").get<std::int64_t>(),
+          .n = json.at("n").get<std::int64_t>(),
+          .k = json.at("k").get<std::int64_t>(),
+          .type = parse_data_type(json.at("type").get<std::string>()).value_or(DataType::bf16),
+          .activations = parse_data_type(json.at("type_a").get<std::string>()).value_or(DataType::bf16)};
+}
+
+bool is_of(const Json& kernel, const Candidate& candidate) {
+  const Json& scheduler = kernel.at("scheduler");
+  return kernel.at("kernel").get<std::string>() == name(candidate.kernel) && scheduler.at("kind") == to_string(candidate.scheduler.kind) &&
+         scheduler.at("splits") == candidate.scheduler.splits && scheduler.at("reduction") == to_string(candidate.scheduler.reduction);
+}
+
+void add_product(const Json& json, bool constant_b, const DeviceSpec& device, CalibrationTimings& measured) {
+  const CalibrationCase one{.shape = shape_of(json), .constant_b = constant_b};
+  const Result<Plan> plan = sluice::plan(problem_of(one), device);
+  if (!plan) return;
+  for (const Json& kernel : json.at("kernels")) {
+    if (!kernel.at("correct").get<bool>() || kernel.at("rounds").get<int>() == 0) continue;
+    const auto found = std::find_if(plan->candidates.begin(), plan->candidates.end(),
+                                    [&](const Candidate& candidate) { return is_of(kernel, candidate); });
+    if (found == plan->candidates.end()) continue;
+    measured.timings.push_back({.problem = problem_of(one), .candidate = *found, .measured_us = kernel.at("us").get<double>()});
+    measured.case_of.push_back(measured.cases.size());
+  }
+  measured.cases.push_back(one);
+}
+
+double mean_of_logarithms(const std::vector<JudgedChoice>& choices) {
+  double sum = 0;
+  for (const JudgedChoice& choice : choices) sum += std::log(choice.ratio);
+  return sum;
+}
+
+}  // namespace
+
+Status add_recorded(const std::string& text, const DeviceSpec& device, CalibrationTimings& measured) try {
+  const Json json = Json::parse(text);
+  for (const Json& product : json.at("results"))
+    if (product.contains("kernels")) add_product(product, json.at("constant_b").get<bool>(), device, measured);
+  return Nothing{};
+} catch (const nlohmann::json::exception& e) {
+  return Error{ErrorCode::bad_format, fmt::format("is not what `sluice bench --planner --out` writes: {}", e.what())};
+}
+
+LeftOut judge_left_out(const CalibrationTimings& measured, const DeviceSpec& device, const Calibration& start, int folds) {
+  LeftOut out;
+  double before = 0, after = 0;
+  // A product that was measured twice is left out as a whole.
+  const auto fold_of = [&](const GemmProblem& p) { return (p.m * 31 + p.n * 17 + p.k * 7) / 8 % folds; };
+  for (int fold = 0; fold < folds; ++fold) {
+    std::vector<CandidateTiming> learnt_from, left_out;
+    for (const CandidateTiming& timing : measured.timings) (fold_of(timing.problem) == fold ? left_out : learnt_from).push_back(timing);
+    const std::vector<JudgedChoice> without = judge_choices(left_out, device, start),
+                                    with = judge_choices(left_out, device, learn_comparisons(learnt_from, device, start));
+    before += mean_of_logarithms(without);
+    after += mean_of_logarithms(with);
+    out.products += with.size();
+  }
+  const auto count = static_cast<double>(std::max<std::size_t>(1, out.products));
+  out.before = std::exp(before / count);
+  out.after = std::exp(after / count);
+  return out;
+}
+
+}  // namespace sluice::bench
