@@ -21,7 +21,7 @@ struct CalibrateFlags {
 };
 
 // From times that were measured before, without a GPU: the constants stay, and what they miss is learnt.
-Outcome learn(const CalibrateFlags& flags, const Calibration& start) {
+Outcome learn(const CalibrateFlags& flags, const Session& session, const Calibration& start) {
   const Result<ChosenDevice> device = choose_device(flags.device);
   if (!device) return device.error();
   bench::CalibrationTimings measured;
@@ -35,7 +35,9 @@ Outcome learn(const CalibrateFlags& flags, const Calibration& start) {
   Calibration unlearnt = start;
   unlearnt.learnt.clear();
   Calibration learnt = learn_comparisons(measured.timings, device->spec, start);
-  if (flags.options.out.empty() && flags.options.json) {
+  if (!flags.options.out.empty())
+    if (Status s = write_text_file(flags.options.out, to_json(learnt)); !s) return s.error();
+  if (session.json) {
     fmt::print("{}", to_json(learnt));
     return 0;
   }
@@ -45,9 +47,7 @@ Outcome learn(const CalibrateFlags& flags, const Calibration& start) {
     fmt::print("of {} products left out of learning, one in {} at a time: {:.4f} before, {:.4f} after\n", out.products, flags.folds,
                out.before, out.after);
   }
-  if (flags.options.out.empty()) return 0;
-  if (Status s = write_text_file(flags.options.out, to_json(learnt)); !s) return s.error();
-  fmt::print("wrote {}\n", flags.options.out);
+  if (!flags.options.out.empty()) fmt::print("wrote {}\n", flags.options.out);
   return 0;
 }
 
@@ -60,7 +60,7 @@ Outcome calibrate(const CalibrateFlags& flags, const Session& session) {
   Result<std::shared_ptr<const Calibration>> start = read_calibration(flags.calibration);
   if (!start) return start.error();
   options.start = std::move(*start);
-  if (!flags.timings.empty()) return learn(flags, options.start ? *options.start : built_in_calibration());
+  if (!flags.timings.empty()) return learn(flags, session, options.start ? *options.start : built_in_calibration());
   if (flags.gpu)
     if (Status s = select_gpu(*flags.gpu); !s) return s.error();
   return run_calibrate(options);

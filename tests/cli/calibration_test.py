@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import unittest
 
 from support import Matrix, SluiceTest
@@ -53,6 +54,40 @@ class CalibrationTest(SluiceTest):
 
         usual = kernel()
         self.assertNotEqual(kernel(*self.three_times_slower(usual)), usual)
+
+    def timings(self, slow):
+        """As `sluice bench --planner --out` writes them: ten products whose candidates take what is predicted, but for some kernels."""
+        results = []
+        for n in range(1024, 11 * 1024, 1024):
+            rows = self.succeed("explain", "--m", 512, "--n", n, "--k", 4096, "--device", "h200", "--most", 40)
+            kernels = []
+            for name, kind, total in re.findall(r"^ +\d+  (bf16_\w+) +(data-parallel|one-tile-per-cta) .*?% +\d+% +([\d.]+) ", rows, re.M):
+                kernels.append({"kernel": name, "us": float(total) * (1.3 if slow in name else 1), "rounds": 3, "correct": True,
+                                "scheduler": {"kind": kind, "splits": 1, "reduction": "workspace"}})
+            self.assertGreater(len(kernels), 5)
+            results.append({"suite": "made", "m": 512, "n": n, "k": 4096, "type": "bf16", "type_a": "bf16", "kernels": kernels})
+        self.write("timings.json", json.dumps({"constant_b": False, "results": results}))
+
+    def test_it_learns_from_recorded_times(self):
+        self.timings(slow="_ping_")
+        said = self.succeed("calibrate", "--timings", "timings.json", "--device", "h200", "--folds", 2, "-o", "learnt.json")
+        self.assertIn("made                         10", said)
+        self.assertIn("of 10 products left out of learning, one in 2 at a time", said)
+        self.assertIn("wrote learnt.json", said)
+        ping = [n for n in range(1024, 11 * 1024, 1024)
+                if "_ping_" in self.succeed("plan", "--m", 512, "--n", n, "--k", 4096, "--device", "h200", "--calibration", "learnt.json")]
+        self.assertLessEqual(len(ping), 1)
+        learnt = json.loads(self.succeed("calibrate", "--timings", "timings.json", "--device", "h200", "--json"))
+        self.assertEqual([one["operands"] for one in learnt["learnt"]], ["fp8", "16-bit"])  # what these times say nothing about stays
+        self.assertEqual(learnt["kernel_factors"], json.loads(BUILT_IN.read_text())["kernel_factors"])
+
+    def test_recorded_times_that_are_none_are_refused(self):
+        self.write("timings.json", "{}")
+        self.refuse("calibrate", "--timings", "timings.json", says=("timings.json is not what `sluice bench --planner --out` writes",))
+        self.write("timings.json", json.dumps({"constant_b": False, "results": []}))
+        self.refuse("calibrate", "--timings", "timings.json", says=("no time in these files",))
+        self.refuse("calibrate", "--timings", "nonesuch.json", says="nonesuch.json")
+        self.refuse("calibrate", "--folds", 3, says=("--folds requires --timings",))
 
     def test_a_wrong_file_is_refused_by_every_command(self):
         missing = ("--calibration", "nonesuch.json")
