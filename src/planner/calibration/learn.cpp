@@ -291,10 +291,10 @@ Calibration learn_comparisons(std::span<const CandidateTiming> timings, const De
   for (const Product& product : all) add_product(product.problem, device, product.timed, by_operands[learnt_operands(product.problem)]);
 
   Calibration result = start;
-  for (auto& [operands, products] : by_operands) {
-    if (products.count() < kLeastProducts) continue;
-    std::erase_if(result.learnt, [&](const LearntComparison& learnt) { return learnt.operands == operands; });
-    result.learnt.push_back(learn(products, operands, device));
+  for (auto& entry : by_operands) {
+    if (entry.second.count() < kLeastProducts) continue;
+    std::erase_if(result.learnt, [&](const LearntComparison& learnt) { return learnt.operands == entry.first; });
+    result.learnt.push_back(learn(entry.second, entry.first, device));
   }
   return result;
 }
