@@ -32,15 +32,18 @@ void add_product(const Json& json, bool constant_b, const DeviceSpec& device, Ca
   const CalibrationCase one{.shape = shape_of(json), .constant_b = constant_b};
   const Result<Plan> plan = sluice::plan(problem_of(one), device);
   if (!plan) return;
+  ShapeResult result;
   for (const Json& kernel : json.at("kernels")) {
-    if (!kernel.at("correct").get<bool>() || kernel.at("rounds").get<int>() == 0) continue;
     const auto found = std::find_if(plan->candidates.begin(), plan->candidates.end(),
                                     [&](const Candidate& candidate) { return is_of(kernel, candidate); });
     if (found == plan->candidates.end()) continue;
-    measured.timings.push_back({.problem = problem_of(one), .candidate = *found, .measured_us = kernel.at("us").get<double>()});
-    measured.case_of.push_back(measured.cases.size());
+    KernelTiming& timing =
+        result.kernels.emplace_back(KernelTiming{.candidate = *found, .kernel = name(found->kernel), .timing = {}, .wrong = {}});
+    timing.timing.us = kernel.at("us").get<double>();
+    timing.timing.rounds = kernel.at("rounds").get<int>();
+    if (!kernel.at("correct").get<bool>()) timing.wrong = "was wrong when it was timed";
   }
-  measured.cases.push_back(one);
+  measured.add(one, result);
 }
 
 double mean_of_logarithms(const std::vector<JudgedChoice>& choices) {
