@@ -37,7 +37,7 @@ struct LearntInput {
 //   f = sum over units of out * tanh'(bias + sum over inputs of weight * x)
 // is the logarithm of measured over predicted time, but for what all candidates for a product have in common.
 struct LearntComparison {
-  std::string operands;  // "16-bit" or "fp8": of A and B
+  std::string operands;  // "16-bit", "fp8" or "w4" (16 bits beside weights of 4 bits): of A and B
   // Of the GPU: it holds for those with as many SMs and memory no more than a tenth slower or faster.
   int sm_count = 0;
   double hbm_gb_per_s = 0;

@@ -130,7 +130,8 @@ TEST(Learnt, HoldsForTheProductsAndTheGpuItWasLearntFrom) {
   EXPECT_EQ(learnt_operands({.m = 1, .n = 64, .k = 64, .type_a = DataType::fp16, .type_b = DataType::fp16, .type_d = DataType::fp16}),
             "16-bit");
   EXPECT_EQ(learnt_operands({.m = 1, .n = 64, .k = 64, .type_a = DataType::e4m3, .type_b = DataType::e4m3}), "fp8");
-  EXPECT_EQ(learnt_operands({.m = 1, .n = 64, .k = 128, .type_b = DataType::int4}), "");
+  EXPECT_EQ(learnt_operands({.m = 1, .n = 64, .k = 128, .type_b = DataType::int4}), "w4");
+  EXPECT_EQ(learnt_operands({.m = 1, .n = 64, .k = 128, .type_a = DataType::e4m3, .type_b = DataType::int4}), "");
   EXPECT_EQ(learnt_operands({.m = 1, .n = 64, .k = 64, .batch = 2}), "");
   EXPECT_EQ(learnt_operands({.m = 1, .n = 64, .k = 64, .layout_b = Layout::row_major}), "");
   EXPECT_EQ(learnt_operands({.m = 8, .n = 64, .k = 64, .batch = 2, .grouping = Grouping::ragged}), "");
@@ -168,7 +169,7 @@ TEST(Learnt, WhatDoesNotFitIsRefused) {
     return calibration;
   };
   using One = LearntComparison;
-  expect_refused(with([](One& l) { l.operands = "8-bit"; }), "learnt[0].operands = \"8-bit\" must be 16-bit or fp8");
+  expect_refused(with([](One& l) { l.operands = "8-bit"; }), "learnt[0].operands = \"8-bit\" must be 16-bit, fp8 or w4");
   expect_refused(with([](One& l) { l.sm_count = 0; }), "learnt[0].sm_count = 0 must be above 0");
   expect_refused(with([](One& l) { l.hbm_gb_per_s = std::nan(""); }), "learnt[0].hbm_gb_per_s");
   expect_refused(with([](One& l) { l.inputs.pop_back(); }), "learnt[0].inputs are 29, and this library knows 30");

@@ -56,8 +56,8 @@ Status check_numbers(const std::string& path, const std::vector<double>& numbers
 
 Status check_one(const std::string& path, const LearntComparison& learnt) {
   constexpr double kMost = 1e6;
-  if (learnt.operands != "16-bit" && learnt.operands != "fp8")
-    return wrong(path + ".operands", fmt::format("= \"{}\" must be 16-bit or fp8", learnt.operands));
+  if (learnt.operands != "16-bit" && learnt.operands != "fp8" && learnt.operands != "w4")
+    return wrong(path + ".operands", fmt::format("= \"{}\" must be 16-bit, fp8 or w4", learnt.operands));
   if (learnt.sm_count < 1) return wrong(path + ".sm_count", fmt::format("= {} must be above 0", learnt.sm_count));
   if (!(learnt.hbm_gb_per_s > 0 && learnt.hbm_gb_per_s <= kMost))
     return wrong(path + ".hbm_gb_per_s", fmt::format("= {} must be above 0, and at most {}", learnt.hbm_gb_per_s, kMost));
@@ -96,6 +96,7 @@ LearntInputs learnt_inputs(const GemmProblem& problem, const DeviceSpec& device,
   };
   return {is(kernel.schedule == KernelSchedule::pingpong),
           is(kernel.schedule == KernelSchedule::streaming),
+          is(kernel.schedule == KernelSchedule::sliced_k),
           is(kernel.order == OperandOrder::columns_of_b),
           static_cast<float>(kernel.tile_m),
           static_cast<float>(kernel.tile_n),
@@ -127,10 +128,12 @@ LearntInputs learnt_inputs(const GemmProblem& problem, const DeviceSpec& device,
 }
 
 std::string learnt_operands(const GemmProblem& p) {
-  const bool plain = !is_grouped(p) && !is_grouped_along_k(p) && !is_general(p) && p.batch == 1 && p.type_b != DataType::int4;
+  const bool plain = !is_grouped(p) && !is_grouped_along_k(p) && !is_general(p) && p.batch == 1;
   if (!plain || p.layout_a != Layout::row_major || p.layout_b != Layout::column_major) return "";
   if (is_fp8(p.type_a) && is_fp8(p.type_b)) return "fp8";
-  return size_bytes(p.type_a) == 2 && size_bytes(p.type_b) == 2 ? "16-bit" : "";
+  if (size_bytes(p.type_a) != 2) return "";
+  if (p.type_b == DataType::int4) return "w4";
+  return size_bytes(p.type_b) == 2 ? "16-bit" : "";
 }
 
 void compare_as_learnt(const Calibration& calibration, const GemmProblem& problem, const DeviceSpec& device,

@@ -12,9 +12,9 @@ namespace sluice {
 
 // THE list of what is known of a candidate, in the order of LearntComparison::inputs.
 inline constexpr auto kLearntInputs = std::to_array<std::string_view>({
-    "pingpong", "streaming", "swapped",  "tile_m",  "tile_n",    "tile_k",    "cluster_m",    "cluster_n", "rows",      "columns",
-    "depth",    "k_tiles",   "ranges",   "hybrid",  "reduction", "rounds",    "last",         "full",      "matrix",    "hbm",
-    "l2",       "reducing",  "starting", "storing", "total",     "rows_used", "columns_used", "busy",      "astride_k", "astride_n",
+    "pingpong", "streaming", "sliced",  "swapped", "tile_m",    "tile_n",       "tile_k", "cluster_m", "cluster_n", "rows", "columns",
+    "depth",    "k_tiles",   "ranges",  "hybrid",  "reduction", "rounds",       "last",   "full",      "matrix",    "hbm",  "l2",
+    "reducing", "starting",  "storing", "total",   "rows_used", "columns_used", "busy",   "astride_k", "astride_n",
 });
 using LearntInputs = std::array<float, kLearntInputs.size()>;
 
@@ -27,8 +27,8 @@ inline float squashed(float x) {
   return within * (27.0f + square) / (27.0f + 9.0f * square);
 }
 
-// LearntComparison::operands of a product whose candidates can be compared, or nothing: products of groups, of a batch and of weights of
-// 4 bits are not asked about.
+// LearntComparison::operands of a product whose candidates can be compared, or nothing: products of groups and of a batch are not asked
+// about, nor FP8 beside weights of 4 bits.
 std::string learnt_operands(const GemmProblem& problem);
 
 // How far from the fastest predicted time candidates may be to be compared.
