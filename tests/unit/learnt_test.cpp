@@ -172,8 +172,8 @@ TEST(Learnt, WhatDoesNotFitIsRefused) {
   expect_refused(with([](One& l) { l.operands = "8-bit"; }), "learnt[0].operands = \"8-bit\" must be 16-bit, fp8 or w4");
   expect_refused(with([](One& l) { l.sm_count = 0; }), "learnt[0].sm_count = 0 must be above 0");
   expect_refused(with([](One& l) { l.hbm_gb_per_s = std::nan(""); }), "learnt[0].hbm_gb_per_s");
-  expect_refused(with([](One& l) { l.inputs.pop_back(); }), "learnt[0].inputs are 29, and this library knows 30");
-  expect_refused(with([](One& l) { l.inputs[2].name = "swopped"; }), "learnt[0].inputs[2].name = \"swopped\" must be \"swapped\"");
+  expect_refused(with([](One& l) { l.inputs.pop_back(); }), "learnt[0].inputs are 30, and this library knows 31");
+  expect_refused(with([](One& l) { l.inputs[2].name = "swopped"; }), "learnt[0].inputs[2].name = \"swopped\" must be \"sliced\"");
   expect_refused(with([](One& l) { l.inputs[3].spread = 0; }), "learnt[0].inputs[3] has a mean of");
   expect_refused(with([](One& l) { l.inputs[4].weights.pop_back(); }), "learnt[0].inputs[4].weights has 127 numbers");
   expect_refused(with([](One& l) { l.inputs[5].weights[6] = std::numeric_limits<double>::infinity(); }),
