@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,13 +14,18 @@ namespace {
 
 using Json = nlohmann::json;
 
-Shape shape_of(const Json& json) {
-  return {.suite = json.at("suite").get<std::string>(),
-          .m = json.at("m").get<std::int64_t>(),
-          .n = json.at("n").get<std::int64_t>(),
-          .k = json.at("k").get<std::int64_t>(),
-          .type = parse_data_type(json.at("type").get<std::string>()).value_or(DataType::bf16),
-          .activations = parse_data_type(json.at("type_a").get<std::string>()).value_or(DataType::bf16)};
+Result<Shape> shape_of(const Json& json) {
+  const auto type_a = json.at("type_a").get<std::string>(), type_b = json.at("type").get<std::string>();
+  const std::optional<DataType> a = parse_data_type(type_a), b = parse_data_type(type_b);
+  if (!a || !b)
+    return Error{ErrorCode::bad_format,
+                 fmt::format("has a product of {} beside {}, and {} is no type of this library", type_a, type_b, a ? type_b : type_a)};
+  return Shape{.suite = json.at("suite").get<std::string>(),
+               .m = json.at("m").get<std::int64_t>(),
+               .n = json.at("n").get<std::int64_t>(),
+               .k = json.at("k").get<std::int64_t>(),
+               .type = *b,
+               .activations = *a};
 }
 
 bool is_of(const Json& kernel, const Candidate& candidate) {
@@ -28,10 +34,12 @@ bool is_of(const Json& kernel, const Candidate& candidate) {
          scheduler.at("splits") == candidate.scheduler.splits && scheduler.at("reduction") == to_string(candidate.scheduler.reduction);
 }
 
-void add_product(const Json& json, bool constant_b, const DeviceSpec& device, CalibrationTimings& measured) {
-  const CalibrationCase one{.shape = shape_of(json), .constant_b = constant_b};
+Status add_product(const Json& json, bool constant_b, const DeviceSpec& device, CalibrationTimings& measured) {
+  const Result<Shape> shape = shape_of(json);
+  if (!shape) return shape.error();
+  const CalibrationCase one{.shape = *shape, .constant_b = constant_b};
   const Result<Plan> plan = sluice::plan(problem_of(one), device);
-  if (!plan) return;
+  if (!plan) return Nothing{};
   ShapeResult result;
   for (const Json& kernel : json.at("kernels")) {
     const auto found = std::find_if(plan->candidates.begin(), plan->candidates.end(),
@@ -44,6 +52,7 @@ void add_product(const Json& json, bool constant_b, const DeviceSpec& device, Ca
     if (!kernel.at("correct").get<bool>()) timing.wrong = "was wrong when it was timed";
   }
   measured.add(one, result);
+  return Nothing{};
 }
 
 double mean_of_logarithms(const std::vector<JudgedChoice>& choices) {
@@ -56,8 +65,10 @@ double mean_of_logarithms(const std::vector<JudgedChoice>& choices) {
 
 Status add_recorded(const std::string& text, const DeviceSpec& device, CalibrationTimings& measured) try {
   const Json json = Json::parse(text);
-  for (const Json& product : json.at("results"))
-    if (product.contains("kernels")) add_product(product, json.at("constant_b").get<bool>(), device, measured);
+  for (const Json& product : json.at("results")) {
+    if (!product.contains("kernels")) continue;
+    if (Status s = add_product(product, json.at("constant_b").get<bool>(), device, measured); !s) return s;
+  }
   return Nothing{};
 } catch (const nlohmann::json::exception& e) {
   return Error{ErrorCode::bad_format, fmt::format("is not what `sluice bench --planner --out` writes: {}", e.what())};

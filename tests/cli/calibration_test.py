@@ -78,7 +78,7 @@ class CalibrationTest(SluiceTest):
                 if "_ping_" in self.succeed("plan", "--m", 512, "--n", n, "--k", 4096, "--device", "h200", "--calibration", "learnt.json")]
         self.assertLessEqual(len(ping), 1)
         learnt = json.loads(self.succeed("calibrate", "--timings", "timings.json", "--device", "h200", "--json"))
-        self.assertEqual([one["operands"] for one in learnt["learnt"]], ["fp8", "16-bit"])  # what these times say nothing about stays
+        self.assertEqual([one["operands"] for one in learnt["learnt"]], ["fp8", "w4", "16-bit"])  # what these times say nothing about stays
         self.assertEqual(learnt["kernel_factors"], json.loads(BUILT_IN.read_text())["kernel_factors"])
 
     def test_recorded_times_that_are_none_are_refused(self):
@@ -86,6 +86,9 @@ class CalibrationTest(SluiceTest):
         self.refuse("calibrate", "--timings", "timings.json", says=("timings.json is not what `sluice bench --planner --out` writes",))
         self.write("timings.json", json.dumps({"constant_b": False, "results": []}))
         self.refuse("calibrate", "--timings", "timings.json", says=("no time in these files",))
+        self.write("timings.json", json.dumps({"constant_b": False, "results": [
+            {"suite": "made", "m": 512, "n": 1024, "k": 4096, "type": "bf17", "type_a": "bf16", "kernels": []}]}))
+        self.refuse("calibrate", "--timings", "timings.json", says=("timings.json has a product of bf16 beside bf17", "is no type"))
         self.refuse("calibrate", "--timings", "nonesuch.json", says="nonesuch.json")
         self.refuse("calibrate", "--folds", 3, says=("--folds requires --timings",))
 
