@@ -44,8 +44,8 @@ struct Products {
 };
 
 // A chain of layers through rings takes less than its parts, and must not have other kernels in between (docs/calibration.md): where
-// weights are as large as those of such layers, only what is faster by more than chains gain is asked for. (Those of 4 bits are not chosen
-// by chains.)
+// weights are as large as those of such layers, only what is faster by more than chains gain is asked for. (No chain of weights of 4 bits
+// has been timed: theirs count as they took.)
 double counted_us(const GemmProblem& p, const Candidate& candidate, double us) {
   constexpr double kInChains = 0.9, kWeightsOfLayers = 32e6;
   const bool in_chains =
