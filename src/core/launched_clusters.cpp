@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/expected_rows.hpp"
+#include "core/gpc_places.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/occupancy.hpp"
@@ -12,12 +13,22 @@
 namespace sluice {
 namespace {
 
-// Of 16-bit operands; with FP8 and weights of 4 bits nothing was gained, nor with larger tiles, which ask L2 for less.
-bool shares_lines(const KernelConfig& c, const SchedulerParams& s) {
-  constexpr int kMostElems = 128 * 128;
-  const bool plain = c.load == LoadPath::tma && !streams(c) && !promotes(c) && !dequantises(c);
-  const bool alone = cluster_size(c) == 1 && c.ctas_per_sm == 1 && c.tile_m * c.tile_n <= kMostElems;
-  return plain && alone && (s.splits == 1 || takes_neighbours(c));
+// Whether all CTAs of the launch run at once, and several of them read the same lines of A and of B.
+// One H100, 25 November 2026: candidates of 54 products. With both operands shared whole tiles take 0.92 of the time if they are 61 to 120,
+// 0.97 if less; tiles in pieces 0.97. Where K is short, starting together costs more than is gained; so few CTAs as a third of the SMs do
+// not wait for L2; and where operands are shared one way alone, memory binds, which wants to be asked by all GPCs alike.
+bool share_lines(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+  constexpr std::int64_t kShortestK = 1536;
+  constexpr double kLeastBusyShare = 0.3;
+  const bool at_once = p.grouping == Grouping::none && s.groups == 1 && s.claim == WorkClaim::fixed && s.stream_k_tiles == 0;
+  if (!at_once || s.reduction == Reduction::cluster || !shares_lines(kernel) || (s.splits > 1 && !takes_neighbours(kernel))) return false;
+  const std::int64_t ctas = std::int64_t{s.tiles_m} * s.tiles_n * s.splits;
+  const double busy = static_cast<double>(ctas) / device.sm_count;
+  return std::min(s.tiles_m, s.tiles_n) >= 2 && p.k >= kShortestK && busy >= kLeastBusyShare && ctas <= device.sm_count;
+}
+
+bool fit(const DeviceSpec& device, const SchedulerParams& s, int together) {
+  return std::int64_t{s.tiles_m} * s.tiles_n * s.splits <= std::int64_t{cluster_places(device, together)} * together;
 }
 
 }  // namespace
@@ -33,25 +44,19 @@ bool pairs_suit_groups(const GemmProblem& p, const DeviceSpec& device, const Ker
   return rows <= kernel.tile_m && p.n <= kMostTimesA * rows;
 }
 
-// One H100, 25 November 2026: candidates of 54 products. With both operands shared whole tiles take 0.92 of the time if they are 61 to 120,
-// 0.97 if less or in pairs; tiles in pieces 0.97. Where K is short, starting together costs more than is gained; so few CTAs as a third of
-// the SMs do not wait for L2; and where operands are shared one way alone, memory binds, which wants to be asked by all GPCs alike.
 int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
-  constexpr std::int64_t kShortestK = 1536;
-  constexpr double kLeastBusyShare = 0.3;
   if (is_grouped(p)) {
     const bool whole = s.splits == 1 && s.stream_k_tiles == 0;
     return whole && s.claim == WorkClaim::fixed && pairs_suit_groups(p, device, kernel, s) ? 2 : 1;
   }
-  const bool at_once = p.grouping == Grouping::none && s.groups == 1 && s.claim == WorkClaim::fixed && s.stream_k_tiles == 0;
-  if (!at_once || s.reduction == Reduction::cluster || !shares_lines(kernel, s)) return 1;
-  const std::int64_t tiles = std::int64_t{s.tiles_m} * s.tiles_n, ctas = tiles * s.splits;
-  const double busy = static_cast<double>(ctas) / device.sm_count;
-  if (std::min(s.tiles_m, s.tiles_n) < 2 || p.k < kShortestK || busy < kLeastBusyShare) return 1;
-  const auto fit = [&](int together) { return ctas <= std::int64_t{cluster_places(device, together)} * together; };
-  const auto in_blocks = [&](int together) { return s.splits == 1 || tiles % together == 0; };
-  if (fit(8)) return in_blocks(8) ? 8 : in_blocks(4) ? 4 : 1;
-  return fit(2) && in_blocks(2) ? 2 : 1;
+  if (!share_lines(p, device, kernel, s)) return 1;
+  const auto in_blocks = [&](int together) { return s.splits == 1 || std::int64_t{s.tiles_m} * s.tiles_n % together == 0; };
+  if (fit(device, s, 8)) return in_blocks(8) ? 8 : in_blocks(4) ? 4 : 1;
+  return s.splits > 1 && fit(device, s, 2) && in_blocks(2) ? 2 : 1;
+}
+
+bool dealt_by_place(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+  return s.splits == 1 && device.sm_count <= kMostPlaces && share_lines(p, device, kernel, s) && !fit(device, s, 8);
 }
 
 int launched_cluster_size(const Plan& plan) {
@@ -61,6 +66,7 @@ int launched_cluster_size(const Plan& plan) {
 }
 
 int launched_ctas(const Plan& plan) {
+  if (dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler)) return plan.device.sm_count;
   const int cluster = launched_cluster_size(plan);
   return (plan.grid_ctas + cluster - 1) / cluster * cluster;
 }

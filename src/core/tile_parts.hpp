@@ -34,6 +34,13 @@ constexpr bool joins_in_slices(const KernelConfig& c) {
   return joins_pieces(c) && k_major_a(c) && k_major_b(c) && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma &&
          consumer_warpgroups(c) <= 2 && accumulators_per_thread(c) <= (c.ctas_per_sm == 1 ? 64 : 16);
 }
+// Whether a kernel's CTAs gain by the requests of others on the same GPC (core/launched_clusters.hpp): of 16-bit operands; with FP8 and
+// weights of 4 bits nothing was gained, nor with larger tiles, which ask L2 for less.
+constexpr bool shares_lines(const KernelConfig& c) {
+  constexpr int kMostElems = 128 * 128;
+  const bool plain = c.load == LoadPath::tma && !streams(c) && !promotes(c) && !dequantises(c);
+  return plain && cluster_size(c) == 1 && c.ctas_per_sm == 1 && c.tile_m * c.tile_n <= kMostElems;
+}
 // Whether pieces may be launched in clusters that are none of the kernel's own (core/launched_clusters.hpp): then the rank of a CTA there
 // does not say which part of a tile is its own. (Whole tiles are so launched by any kernel. Pieces of 16 x 64 and pingpong's gained
 // nothing.)

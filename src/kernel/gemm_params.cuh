@@ -8,6 +8,7 @@
 
 #include "arch/types.hpp"
 #include "kernel/group_params.cuh"
+#include "kernel/place_params.cuh"
 #include "kernel/reduction/reduction_params.cuh"
 #include "kernel/scale_params.cuh"
 #include "kernel/w4_params.cuh"
@@ -78,6 +79,7 @@ struct GemmParams {
   SchedulerParams scheduler;
   Schedule<Reciprocal> schedule;  // the same, worked out; of groups of rows as if all were full
   GroupParams groups;
+  PlaceParams places;
   bool early_successor;  // CTAs of the next kernel may move in where these move out
 };
 

@@ -4,7 +4,7 @@
 
 #include "core/kernel_layout.hpp"
 #include "core/tile_parts.hpp"
-#include "scheduler/workspace.hpp"
+#include "scheduler/plan_workspace.hpp"
 
 namespace sluice {
 
@@ -20,10 +20,10 @@ Status check_pieces(const Plan& plan) {
     return Error{ErrorCode::unsupported, "the plan has " + name(plan.kernel) +
                                              " find scales of 128 columns (scaling_d = 1x128), which it cannot" +
                                              (can_find_scales(plan.kernel) ? " where pieces share out a tile" : "") + "; plan again"};
-  if (plan.workspace_bytes < workspace_bytes(plan.scheduler, plan.kernel))
+  const std::size_t needed = workspace_bytes(plan.problem, plan.device, plan.kernel, plan.scheduler);
+  if (plan.workspace_bytes < needed)
     return Error{ErrorCode::invalid_argument, "the plan asks for " + std::to_string(plan.workspace_bytes) +
-                                                  " bytes of workspace, its schedule needs " +
-                                                  std::to_string(workspace_bytes(plan.scheduler, plan.kernel)) + "; plan again"};
+                                                  " bytes of workspace, its schedule needs " + std::to_string(needed) + "; plan again"};
   return Nothing{};
 }
 

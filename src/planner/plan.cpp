@@ -21,8 +21,8 @@
 #include "planner/cost_model.hpp"
 #include "planner/workers.hpp"
 #include "scheduler/groups.hpp"
+#include "scheduler/plan_workspace.hpp"
 #include "scheduler/tile_order.hpp"
-#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -128,7 +128,9 @@ std::int32_t cohort_for(const GemmProblem& p, const DeviceSpec& device, const Ke
   const bool along_m = s.raster == Rasterization::along_m;
   const double across = along_m ? columns : rows, along = along_m ? rows : columns;
   const std::int32_t most = along_m ? clusters_n(s) : clusters_m(s);
+  constexpr std::int32_t kTogether = 4;  // requests that count as one, so of 16 places in a GPC as many each way
   const int together = neighbours(p, device, kernel, s);
+  if (dealt_by_place(p, device, kernel, s)) return std::min(kTogether, most);
   if (together > 1) return square_cohort(together, across, along, most);
   return thrifty_cohort(std::min(clusters_that_fit(device, kernel), cluster_tiles(s)), across, along, most);
 }
@@ -502,8 +504,8 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
                                    ? static_cast<int>(streaming_shared_bytes(best.kernel, p.m, best.scheduler.k_tiles,
                                                                              strips_finished(best.scheduler.tiles_n, result.grid_ctas)))
                                    : shared_memory_layout(best.kernel).total_bytes;
-  result.workspace_bytes =
-      is_general(p) ? static_cast<std::size_t>(kFlagBytes + prepared_bytes(p.batch)) : workspace_bytes(best.scheduler, best.kernel);
+  result.workspace_bytes = is_general(p) ? static_cast<std::size_t>(kFlagBytes + prepared_bytes(p.batch))
+                                         : workspace_bytes(p, device, best.kernel, best.scheduler);
   if (options.keep_candidates) result.candidates = std::move(candidates);
   return result;
 }

@@ -18,6 +18,7 @@ KERNELS = {
     "ranges": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 200 300 1 bf16 0 0 stream-k ticket 0 workspace none none"),
     "many_pieces": ("pingpong, rows_of_a, tma, 64, 96, 64, 1, 1, 1", "bf16_rc_ping_64x96x64_c1x1", "264 200 1500 1 bf16 0 0 split-k ticket 8 workspace none none"),
     "tickets": ("cooperative, columns_of_b, tma, 64, 64, 128, 2, 1, 1", "bf16_rc_coop_64x64x128_c2x1_swap", "264 328 200 1 bf16 0 0 data-parallel ticket 0 workspace none none"),
+    "places": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_rc_ping_64x64x64_c1x1", "100 120 1600 1 bf16 0 0 data-parallel fixed 0 workspace none none"),
     "constant": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "200 296 1000 1 bf16 0 0 data-parallel fixed 0 workspace b none"),
     "slices": ("cooperative, rows_of_a, tma, 64, 96, 128, 1, 1, 1", "bf16_rc_coop_64x96x128_c1x1", "60 88 1000 1 bf16 0 0 split-k fixed 8 separate none none"),
     "meeting": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "bf16_rc_coop_128x128x64_c1x1", "120 248 520 1 bf16 0 0 split-k fixed 2 cluster none none"),
@@ -87,6 +88,7 @@ FP8_RESULTS = "kernel/epilogue/fp8_results.cuh"
 ELEMENTS = "kernel/epilogue/elements.cuh"
 WORK = "kernel/work_ring.cuh"
 TICKETS = "kernel/tickets.cuh"
+PLACES = "kernel/places.cuh"
 PARTIAL_SUMS = "kernel/reduction/partial_sums.cuh"
 PIECES = "kernel/reduction/pieces.cuh"
 SEPARATE_SUMS = "kernel/reduction/separate_sums.cuh"
@@ -437,6 +439,10 @@ BUGS = [
     Bug("tickets_drawn_before_the_predecessor_has_finished", "ranges", DISPATCHER,
         [("    early ? at.advance() : arch::wait_for_predecessor();\n", "    if (early) at.advance();\n")],
         rf"dispatcher warp 3 .*{at(TICKETS)} writes workspace before the kernel before it has finished \(wait_for_predecessor\)"),
+    Bug("places_not_given_back", "places", PLACES, [("== ctas - 1)", "== ctas)")], r"flag \d+ of the workspace is not cleared when the kernel ends"),
+    Bug("successor_let_in_before_the_place_is_counted", "places", DISPATCHER,
+        [("    if (by_place()) Places::count(", "    arch::allow_successor();\n    if (by_place()) Places::count(")],
+        rf"dispatcher warp 3 .*{at(PLACES)} writes places taken after it has let the next launch begin \(allow_successor\)"),
     Bug("fetched_early_without_being_constant", "constant", TMA, [("wait_at = first && !params_.constant", "wait_at = first && params_.constant")],
         rf"producer warp [01] .*{at(TMA)} reads A before the kernel before it has finished \(wait_for_predecessor\)"),
     Bug("fetched_to_l2_only", "constant", TMA, [("load_slice<false>(place,", "load_slice<true>(place,")],

@@ -2,12 +2,14 @@
 // bits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "core/launched_clusters.hpp"
 #include "gpu/scaled_cases.hpp"
 #include "placed_operands.hpp"
 
@@ -96,6 +98,29 @@ std::string title(const testing::TestParamInfo<std::tuple<const char*, int>>& in
 
 INSTANTIATE_TEST_SUITE_P(Small, EverySchedule,
                          testing::Combine(testing::ValuesIn(kKernels), testing::Range(0, static_cast<int>(kWays.size()))), title);
+
+// Tiles dealt by place (core/launched_clusters.hpp): fewer CTAs than the grid has take the places of those that are not there, too.
+TEST(Places, EveryTileIsSomebodysHoweverManyClustersRunAtOnce) {
+  for (const char* kernel_name : {"bf16_rc_coop_64x96x128_c1x1", "bf16_rc_ping_64x64x64_c1x1"}) {
+    const auto kernel =
+        std::find_if(kernel_list().begin(), kernel_list().end(), [&](const auto& each) { return name(each) == kernel_name; });
+    ASSERT_NE(kernel, kernel_list().end());
+    gpu_tests::GemmCase gemm_case{.what = "places"};
+    const Plan plan = plan_for({data_parallel, WorkClaim::fixed, 2, 2, 1600 / kernel->tile_k + 1}, *kernel, gemm_case);
+    ASSERT_TRUE(dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler));
+    PlacedOperands operands(plan.problem, gemm_case, 7);
+    for (int resident = 1; resident <= kPlaces; ++resident)
+      for (int seed = 0; seed < kSeedsEach; ++seed) {
+        operands.poison();
+        const Status status = run_on_emulator(plan, operands.arguments(),
+                                              {.seed = static_cast<std::uint64_t>(seed + 100 * resident),
+                                               .asynchrony = kAsynchronies[static_cast<std::size_t>(seed) % kAsynchronies.size()],
+                                               .resident_clusters = resident});
+        ASSERT_TRUE(status.ok()) << resident << " resident: " << status.error().message;
+        ASSERT_EQ(operands.judge(), "") << kernel_name << ", " << resident << " resident, seed " << seed;
+      }
+  }
+}
 
 }  // namespace
 }  // namespace sluice::test

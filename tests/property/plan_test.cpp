@@ -15,8 +15,8 @@
 #include "core/occupancy.hpp"
 #include "core/tile_parts.hpp"
 #include "random_plans.hpp"
+#include "scheduler/plan_workspace.hpp"
 #include "scheduler/single_items.hpp"
-#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -50,7 +50,8 @@ void check_fits_the_device(const Plan& plan) {
   const int together = launched_cluster_size(plan), launched = launched_ctas(plan);
   RC_ASSERT(launched % together == 0);
   RC_ASSERT(launched >= plan.grid_ctas);
-  RC_ASSERT(launched - plan.grid_ctas < together);
+  const bool by_place = dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler);
+  RC_ASSERT(by_place ? launched == plan.device.sm_count : launched - plan.grid_ctas < together);
   if (neighbours(plan.problem, plan.device, plan.kernel, plan.scheduler) > 1)
     RC_ASSERT(launched / together <= cluster_places(plan.device, together));
   const int most = shared_memory_layout(plan.kernel).total_bytes;
@@ -59,8 +60,8 @@ void check_fits_the_device(const Plan& plan) {
   RC_ASSERT(plan.shared_memory_bytes <= plan.device.shared_memory_per_cta_bytes);
   // Memory for what pieces leave, and flags: only where there is something to put there, and enough of both.
   const bool leaves_sums = split_tile_count(plan.scheduler) > 0;
-  RC_ASSERT(plan.workspace_bytes == workspace_bytes(plan.scheduler, plan.kernel));
-  RC_ASSERT((plan.workspace_bytes > 0) == (leaves_sums || plan.scheduler.claim == WorkClaim::ticket));
+  RC_ASSERT(plan.workspace_bytes == workspace_bytes(plan.problem, plan.device, plan.kernel, plan.scheduler));
+  RC_ASSERT((plan.workspace_bytes > 0) == (leaves_sums || by_place || plan.scheduler.claim == WorkClaim::ticket));
   RC_ASSERT(flag_count(plan.scheduler, plan.kernel) <= kMostFlags);
   if (cuts_tiles(plan.scheduler)) RC_ASSERT(joins_pieces(plan.kernel));
   if (plan.scheduler.claim == WorkClaim::fixed) RC_ASSERT(!fixed_claim_can_stall(plan.scheduler, plan.grid_ctas / cluster));

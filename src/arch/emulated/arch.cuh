@@ -76,7 +76,7 @@ using emulated::note_work;
 
 // launch
 SLUICE_DEVICE void wait_for_predecessor(Location at = Location::current()) { emulated::wait_for_predecessor(at); }
-SLUICE_DEVICE void allow_successor() {}
+using emulated::allow_successor;
 SLUICE_DEVICE std::uint64_t global_time_ns() { return emulated::clock_cycles(); }
 SLUICE_DEVICE std::uint64_t clock_cycles() { return emulated::clock_cycles(); }
 SLUICE_DEVICE void settle_barrier(SharedAddress) {}
@@ -182,6 +182,9 @@ SLUICE_DEVICE std::uint32_t load_acquire(const std::uint32_t* flag, Location at 
 }
 SLUICE_DEVICE std::uint32_t atomic_add_relaxed(std::uint32_t* counter, std::uint32_t value, Location at = Location::current()) {
   return emulated::add_to_flag(counter, value, emulated::FlagAccess::relaxed, at);
+}
+SLUICE_DEVICE std::uint32_t atomic_or_relaxed(std::uint32_t* flags, std::uint32_t bits, Location at = Location::current()) {
+  return emulated::or_to_flag(flags, bits, at);
 }
 SLUICE_DEVICE std::uint32_t atomic_add_acq_rel(std::uint32_t* counter, std::uint32_t value, Location at = Location::current()) {
   return emulated::add_to_flag(counter, value, emulated::FlagAccess::acq_rel, at);

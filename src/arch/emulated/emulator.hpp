@@ -27,13 +27,15 @@ struct ByteRange {
 };
 
 // Global memory that the kernel may touch. What the caller declares constant may be read before the predecessor has finished, but for what
-// is new in it.
+// is new in it. What is handed on, launches pass to each other before they end: a CTA may use it from the start, until it lets the next
+// launch begin.
 struct GlobalBuffer {
   std::string name;
   const void* data = nullptr;
   std::size_t bytes = 0;
   bool writable = false;
   bool constant = false;
+  bool handed_on = false;
   std::vector<ByteRange> fresh;
 };
 

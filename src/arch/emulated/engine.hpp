@@ -73,6 +73,7 @@ enum class FlagAccess { relaxed, acquire, release, acq_rel };
 std::uint32_t load_flag(const std::uint32_t* flag, FlagAccess access, const Location& at);
 void store_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at);
 std::uint32_t add_to_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at);
+std::uint32_t or_to_flag(std::uint32_t* flag, std::uint32_t bits, const Location& at);         // relaxed
 std::uint64_t add_to_long_flag(std::uint64_t* flag, std::uint64_t value, const Location& at);  // relaxed
 std::uint64_t load_long_flag(const std::uint64_t* flag, const Location& at);
 void store_long_flag(std::uint64_t* flag, std::uint64_t value, const Location& at);
@@ -85,6 +86,7 @@ void note_global_addition(const void* sum, std::size_t bytes, const Location& at
 void fence_global();
 void fence_global_for_async();
 void wait_for_predecessor(const Location& at);
+void allow_successor();
 std::uint64_t clock_cycles();
 
 // copy_engine.cpp

@@ -51,14 +51,18 @@ void store(Word* flag, Word value, FlagAccess access, const Location& at) {
   left(f, access);
 }
 
-template <class Word>
-Word add(Word* flag, Word value, FlagAccess access, const Location& at) {
+template <class Word, class Change>
+Word change(Word* flag, FlagAccess access, const Location& at, const Change& changed) {
   Flag& f = flag_at(flag, true, at);
   saw(f, access);
   const Word before = *flag;
-  *flag = before + value;
+  *flag = changed(before);
   left(f, access);
   return before;
+}
+template <class Word>
+Word add(Word* flag, Word value, FlagAccess access, const Location& at) {
+  return change(flag, access, at, [value](Word before) { return before + value; });
 }
 
 }  // namespace
@@ -71,6 +75,9 @@ void store_long_flag(std::uint64_t* flag, std::uint64_t value, const Location& a
 
 std::uint32_t add_to_flag(std::uint32_t* flag, std::uint32_t value, FlagAccess access, const Location& at) {
   return add(flag, value, access, at);
+}
+std::uint32_t or_to_flag(std::uint32_t* flag, std::uint32_t bits, const Location& at) {
+  return change(flag, FlagAccess::relaxed, at, [bits](std::uint32_t before) { return before | bits; });
 }
 std::uint64_t add_to_long_flag(std::uint64_t* flag, std::uint64_t value, const Location& at) {
   return add(flag, value, FlagAccess::relaxed, at);
@@ -139,6 +146,7 @@ void fence_global() {
 }
 
 void wait_for_predecessor(const Location&) { machine().thread().predecessor_done = true; }
+void allow_successor() { machine().thread().cta->successor_may_begin = true; }
 
 std::uint64_t clock_cycles() { return machine().statistics.steps; }
 

@@ -380,7 +380,10 @@ Machine::Global& Machine::global(const void* address, std::size_t bytes, bool wr
     const auto* start = static_cast<const std::byte*>(g.buffer.data);
     if (first < start || first + bytes > start + g.buffer.bytes) continue;
     if (writes && !g.buffer.writable) fail(at, "writes into " + g.buffer.name + ", which is an input");
-    if (!running_->predecessor_done && (writes || !is_constant(g.buffer, static_cast<std::size_t>(first - start), bytes)))
+    if (g.buffer.handed_on && running_->cta->successor_may_begin)
+      fail(at, std::string(verb) + " " + g.buffer.name + " after it has let the next launch begin (allow_successor)");
+    if (!running_->predecessor_done && !g.buffer.handed_on &&
+        (writes || !is_constant(g.buffer, static_cast<std::size_t>(first - start), bytes)))
       fail(at, std::string(verb) + " " + g.buffer.name + " before the kernel before it has finished (wait_for_predecessor)");
     return g;
   }

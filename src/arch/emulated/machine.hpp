@@ -195,6 +195,7 @@ struct Cta {
   int spare_registers = 0;                         // handed over and not yet taken
   std::vector<Thread*> register_waiters;
   int unfinished = 0;
+  bool successor_may_begin = false;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // for copies that outlast it
   ~Cta() { *alive = false; }
 };

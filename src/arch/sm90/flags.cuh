@@ -28,10 +28,15 @@ SLUICE_DEVICE void store_relaxed(std::uint32_t* flag, std::uint32_t value) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 }
 
-// Adds, and returns what was there before.
+// They return what was there before.
 SLUICE_DEVICE std::uint32_t atomic_add_relaxed(std::uint32_t* counter, std::uint32_t value) {
   std::uint32_t before;
   asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(value) : "memory");
+  return before;
+}
+SLUICE_DEVICE std::uint32_t atomic_or_relaxed(std::uint32_t* flags, std::uint32_t bits) {
+  std::uint32_t before;
+  asm volatile("atom.relaxed.gpu.global.or.b32 %0, [%1], %2;" : "=r"(before) : "l"(flags), "r"(bits) : "memory");
   return before;
 }
 SLUICE_DEVICE std::uint32_t atomic_add_acq_rel(std::uint32_t* counter, std::uint32_t value) {

@@ -17,6 +17,7 @@
 #include "core/launched_clusters.hpp"
 #include "kernel/kernel_entry.hpp"
 #include "launch/bind.hpp"
+#include "launch/bind_places.hpp"
 #include "launch/emulator/general_on_emulator.hpp"
 #include "launch/emulator/run_on_machine.hpp"
 #include "launch/emulator/tensor_map.hpp"
@@ -71,6 +72,13 @@ EmulatedKernel find_emulated_kernel(const KernelConfig& config) {
   return kernels.find(config);
 }
 
+// Its CTAs have no SMs, but take places in turn: so no unit goes to the CTA of its own number.
+SmPlaces places_backwards(int ctas) {
+  SmPlaces places{};
+  for (int i = 0; i < std::min(ctas, kMostPlaces); ++i) places[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(ctas - 1 - i);
+  return places;
+}
+
 }  // namespace
 
 bool built_with_emulator() { return true; }
@@ -100,8 +108,10 @@ Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const Gem
                  "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
   std::vector<float> workspace(plan.workspace_bytes / sizeof(float));  // flags of zero, sums of NaN
   if (!workspace.empty()) std::fill(workspace.begin() + kFlagBytes / 4, workspace.end(), std::numeric_limits<float>::quiet_NaN());
-  const Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_emulated_tensor_map);
+  Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_emulated_tensor_map);
   if (!params) return params.error();
+  const SmPlaces places = places_backwards(launched_ctas(plan));
+  bind_places(plan, workspace.data(), &places, *params);
   const TracedGemmParams all{*params, trace};
 
   const int cluster = launched_cluster_size(plan);
@@ -114,6 +124,9 @@ Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const Gem
       .multiplies_unwritten = (!dequantises(plan.kernel) && multiplies_unwritten(params->mainloop.p, operand_bytes_p(plan.kernel))) ||
                               multiplies_unwritten(params->mainloop.q, operand_bytes_q(plan.kernel)),
       .progress = progress};
+  if (params->places.taken != nullptr)
+    launch.buffers.push_back(
+        {.name = "places taken", .data = params->places.taken, .bytes = kPlaceFlags * sizeof(float), .writable = true, .handed_on = true});
   if (!workspace.empty())
     launch.buffers.push_back({.name = "workspace", .data = workspace.data(), .bytes = plan.workspace_bytes, .writable = true});
   if (buffer.data != nullptr) launch.buffers.push_back({.name = "trace", .data = buffer.data, .bytes = buffer.bytes, .writable = true});
