@@ -29,7 +29,7 @@ class Dispatcher {
 
   // By the whole warp. The first item with work, `item` or behind it, goes into the ring at once.
   SLUICE_DEVICE void put_first(int& item) const {
-    if (by_place()) item = Places::claim(params_.places);
+    Places<config>::claim(params_.places, item);
     const auto& items = params_.schedule.items;
     TilePiece piece{.peers = 0};
     if (!items.cuts()) {  // one after the other: this runs once, from cold instruction memory, and somebody waits for it
@@ -48,7 +48,7 @@ class Dispatcher {
     const bool early = known_early(params_);
     const int items = params_.schedule.items.count();
     typename Work::Position at;
-    if (by_place()) Places::count(params_.places);
+    Places<config>::count(params_.places);
     early ? at.advance() : arch::wait_for_predecessor();
     SLUICE_NO_UNROLL
     for (;;) {
@@ -61,7 +61,6 @@ class Dispatcher {
   }
 
  private:
-  SLUICE_DEVICE bool by_place() const { return shares_lines(config) && params_.places.taken != nullptr; }
   SLUICE_DEVICE WorkTile of_this_cta(WorkTile tile) const {
     tile.row_end = params_.epilogue.m;
     return work_.of_this_cta(tile);

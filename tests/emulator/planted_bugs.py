@@ -441,7 +441,7 @@ BUGS = [
         rf"dispatcher warp 3 .*{at(TICKETS)} writes workspace before the kernel before it has finished \(wait_for_predecessor\)"),
     Bug("places_not_given_back", "places", PLACES, [("== ctas - 1)", "== ctas)")], r"flag \d+ of the workspace is not cleared when the kernel ends"),
     Bug("successor_let_in_before_the_place_is_counted", "places", DISPATCHER,
-        [("    if (by_place()) Places::count(", "    arch::allow_successor();\n    if (by_place()) Places::count(")],
+        [("    Places<config>::count(", "    arch::allow_successor();\n    Places<config>::count(")],
         rf"dispatcher warp 3 .*{at(PLACES)} writes places taken after it has let the next launch begin \(allow_successor\)"),
     Bug("fetched_early_without_being_constant", "constant", TMA, [("wait_at = first && !params_.constant", "wait_at = first && params_.constant")],
         rf"producer warp [01] .*{at(TMA)} reads A before the kernel before it has finished \(wait_for_predecessor\)"),

@@ -22,6 +22,7 @@ struct Share {
   int tiles_m, tiles_n;  // in clusters
   int splits = 0;
   Reduction reduction = Reduction::workspace;
+  bool one_wave = false;  // as many tiles and as deep as to be dealt by place (core/launched_clusters.hpp), small or not
 };
 
 }  // namespace
@@ -31,6 +32,7 @@ std::vector<Way> all_ways(bool small) {
   constexpr auto fixed = WorkClaim::fixed, ticket = WorkClaim::ticket;
   const std::array shares = {Share{data_parallel, fixed, 17, 19},
                              Share{data_parallel, ticket, 17, 19},
+                             Share{data_parallel, fixed, 8, 16, 0, Reduction::workspace, true},
                              Share{split_k, fixed, 5, 11, 3},
                              Share{split_k, ticket, 5, 11, 3},
                              Share{split_k, fixed, 5, 11, 4, Reduction::separate},
@@ -53,10 +55,12 @@ std::vector<Way> all_ways(bool small) {
       Way way{.kernel = kernel};
       GemmCase& c = way.gemm_case;
       c.what = std::string(to_string(share.kind)) + ", " + to_string(share.claim);
+      if (share.one_wave) c.what += ", one wave";
       if (share.kind == split_k) c.what += ", " + std::to_string(share.splits) + " pieces by " + to_string(share.reduction);
-      c.problem.m = std::int64_t{small ? (share.tiles_m + 4) / 5 : share.tiles_m} * kernel.tile_m * kernel.cluster_m - 3;
-      c.problem.n = std::int64_t{small ? (share.tiles_n + 4) / 5 : share.tiles_n} * kernel.tile_n * kernel.cluster_n - 8;
-      c.problem.k = small ? 1032 : 4104;
+      const bool less = small && !share.one_wave;
+      c.problem.m = std::int64_t{less ? (share.tiles_m + 4) / 5 : share.tiles_m} * kernel.tile_m * kernel.cluster_m - 3;
+      c.problem.n = std::int64_t{less ? (share.tiles_n + 4) / 5 : share.tiles_n} * kernel.tile_n * kernel.cluster_n - 8;
+      c.problem.k = less ? 1032 : small ? 1608 : 4104;
       c.options.scheduler = share.kind;
       c.options.claim = share.claim;
       if (share.kind == split_k) {

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <optional>
 
+#include "core/launched_clusters.hpp"
+#include "launch/bind_places.hpp"
 #include "launch/cuda/one_kernel.hpp"
 
 namespace sluice {
@@ -52,6 +54,11 @@ const SmPlaces* places_of_current_device(int sm_count) {
   const auto [found, is_new] = known.try_emplace(device);
   if (is_new) found->second = ask_driver(device);
   return found->second ? &*found->second : nullptr;
+}
+
+void bind_places_of_current_device(const Plan& plan, void* workspace, GemmParams& params) {
+  if (dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler))
+    bind_places(plan, workspace, places_of_current_device(plan.device.sm_count), params);
 }
 
 }  // namespace sluice
