@@ -8,9 +8,9 @@
 namespace sluice {
 
 struct PlaceParams {
-  std::uint32_t* taken;  // a bit for each place, then how many are taken; zeros between launches. Null: items go by the CTA's number
   SmPlaces of_sm;
   bool early_successor;  // as of GemmParams, which leaves it to those who claim
+  std::uint32_t* taken;  // a bit for each place, then how many are taken; zeros between launches. Null: items go by the CTA's number
 };
 
 }  // namespace sluice
