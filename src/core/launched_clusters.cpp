@@ -17,7 +17,7 @@ namespace {
 // One H100, 25 November 2026: candidates of 54 products. With both operands shared whole tiles take 0.92 of the time if they are 61 to 120,
 // 0.97 if less; tiles in pieces 0.97. Where K is short, starting together costs more than is gained; so few CTAs as a third of the SMs do
 // not wait for L2; and where operands are shared one way alone, memory binds, which wants to be asked by all GPCs alike.
-bool share_lines(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+bool requests_could_meet(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
   constexpr std::int64_t kShortestK = 1536;
   constexpr double kLeastBusyShare = 0.3;
   const bool at_once = p.grouping == Grouping::none && s.groups == 1 && s.claim == WorkClaim::fixed && s.stream_k_tiles == 0;
@@ -49,14 +49,14 @@ int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfi
     const bool whole = s.splits == 1 && s.stream_k_tiles == 0;
     return whole && s.claim == WorkClaim::fixed && pairs_suit_groups(p, device, kernel, s) ? 2 : 1;
   }
-  if (!share_lines(p, device, kernel, s)) return 1;
+  if (!requests_could_meet(p, device, kernel, s)) return 1;
   const auto in_blocks = [&](int together) { return s.splits == 1 || std::int64_t{s.tiles_m} * s.tiles_n % together == 0; };
   if (fit(device, s, 8)) return in_blocks(8) ? 8 : in_blocks(4) ? 4 : 1;
   return s.splits > 1 && fit(device, s, 2) && in_blocks(2) ? 2 : 1;
 }
 
 bool dealt_by_place(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
-  return s.splits == 1 && device.sm_count <= kMostPlaces && share_lines(p, device, kernel, s) && !fit(device, s, 8);
+  return s.splits == 1 && device.sm_count <= kMostPlaces && requests_could_meet(p, device, kernel, s) && !fit(device, s, 8);
 }
 
 int launched_cluster_size(const Plan& plan) {

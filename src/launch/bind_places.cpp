@@ -7,8 +7,10 @@
 
 namespace sluice {
 
-void bind_places(const Plan& plan, void* workspace, const SmPlaces* of_sm, GemmParams& params) {
-  if (of_sm == nullptr || !dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler)) return;
+void bind_places(const Plan& plan, void* workspace, PlacesOfSms places_of_sms, GemmParams& params) {
+  if (!dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler)) return;
+  const std::optional<SmPlaces> of_sm = places_of_sms(plan.device.sm_count);
+  if (!of_sm) return;
   params.places = {.of_sm = *of_sm,
                    .early_successor = std::exchange(params.early_successor, false),
                    .taken = static_cast<std::uint32_t*>(workspace) + kFirstPlaceFlag};

@@ -1,6 +1,8 @@
 // Tiles dealt by place (core/launched_clusters.hpp), for a launch.
 #pragma once
 
+#include <optional>
+
 #include "sluice/plan_value.hpp"
 
 #include "core/gpc_places.hpp"
@@ -8,7 +10,10 @@
 
 namespace sluice {
 
-// `of_sm`: the machine's; null where it is not known, and then items go by a CTA's number. `workspace`: the plan's.
-void bind_places(const Plan& plan, void* workspace, const SmPlaces* of_sm, GemmParams& params);
+// A machine's places, if it has this many SMs and they are known; else items go by a CTA's number.
+using PlacesOfSms = std::optional<SmPlaces> (*)(int sm_count);
+
+// Asks for them if the plan is so dealt. `workspace`: the plan's.
+void bind_places(const Plan& plan, void* workspace, PlacesOfSms places_of_sms, GemmParams& params);
 
 }  // namespace sluice

@@ -2,7 +2,6 @@
 // bits.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -53,13 +52,21 @@ Plan plan_for(const Way& way, const KernelConfig& kernel, gpu_tests::GemmCase& g
   return plan(gpu_tests::problem_for(kernel, gemm_case), device, options).value();
 }
 
+const KernelConfig& kernel_named(const char* wanted) {
+  for (const KernelConfig& each : kernel_list())
+    if (name(each) == wanted) return each;
+  throw std::runtime_error(std::string(wanted) + " has left the list: choose another small one");
+}
+
+EmulatorOptions options_with(int resident, int seed) {
+  return {.seed = static_cast<std::uint64_t>(seed + 100 * resident),
+          .asynchrony = kAsynchronies[static_cast<std::size_t>(seed) % kAsynchronies.size()],
+          .resident_clusters = resident};
+}
+
 class EverySchedule : public testing::TestWithParam<std::tuple<const char*, int>> {
  protected:
-  static const KernelConfig& kernel() {
-    for (const KernelConfig& each : kernel_list())
-      if (name(each) == std::get<0>(GetParam())) return each;
-    throw std::runtime_error(std::string(std::get<0>(GetParam())) + " has left the list: choose another small one");
-  }
+  static const KernelConfig& kernel() { return kernel_named(std::get<0>(GetParam())); }
   static const Way& way() { return kWays[static_cast<std::size_t>(std::get<1>(GetParam()))]; }
 };
 
@@ -73,9 +80,7 @@ TEST_P(EverySchedule, EndsWithTheSameBitsHoweverManyClustersRunAtOnce) {
   std::vector<unsigned char> first;
   for (int resident = 1; resident <= clusters; ++resident)
     for (int seed = 0; seed < kSeedsEach; ++seed) {
-      const EmulatorOptions options{.seed = static_cast<std::uint64_t>(seed + 100 * resident),
-                                    .asynchrony = kAsynchronies[static_cast<std::size_t>(seed) % kAsynchronies.size()],
-                                    .resident_clusters = resident};
+      const EmulatorOptions options = options_with(resident, seed);
       operands.poison();
       const Status status = run_on_emulator(plan, operands.arguments(), options);
       ASSERT_TRUE(status.ok()) << resident << " of " << clusters << " resident: " << status.error().message;
@@ -102,20 +107,15 @@ INSTANTIATE_TEST_SUITE_P(Small, EverySchedule,
 // Tiles dealt by place (core/launched_clusters.hpp): fewer CTAs than the grid has take the places of those that are not there, too.
 TEST(Places, EveryTileIsSomebodysHoweverManyClustersRunAtOnce) {
   for (const char* kernel_name : {"bf16_rc_coop_64x96x128_c1x1", "bf16_rc_ping_64x64x64_c1x1"}) {
-    const auto kernel =
-        std::find_if(kernel_list().begin(), kernel_list().end(), [&](const auto& each) { return name(each) == kernel_name; });
-    ASSERT_NE(kernel, kernel_list().end());
+    const KernelConfig& kernel = kernel_named(kernel_name);
     gpu_tests::GemmCase gemm_case{.what = "places"};
-    const Plan plan = plan_for({data_parallel, WorkClaim::fixed, 2, 2, 1600 / kernel->tile_k + 1}, *kernel, gemm_case);
+    const Plan plan = plan_for({data_parallel, WorkClaim::fixed, 2, 2, 1600 / kernel.tile_k + 1}, kernel, gemm_case);
     ASSERT_TRUE(dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler));
     PlacedOperands operands(plan.problem, gemm_case, 7);
     for (int resident = 1; resident <= kPlaces; ++resident)
       for (int seed = 0; seed < kSeedsEach; ++seed) {
         operands.poison();
-        const Status status = run_on_emulator(plan, operands.arguments(),
-                                              {.seed = static_cast<std::uint64_t>(seed + 100 * resident),
-                                               .asynchrony = kAsynchronies[static_cast<std::size_t>(seed) % kAsynchronies.size()],
-                                               .resident_clusters = resident});
+        const Status status = run_on_emulator(plan, operands.arguments(), options_with(resident, seed));
         ASSERT_TRUE(status.ok()) << resident << " resident: " << status.error().message;
         ASSERT_EQ(operands.judge(), "") << kernel_name << ", " << resident << " resident, seed " << seed;
       }

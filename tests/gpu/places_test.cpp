@@ -14,8 +14,8 @@ class PlacesTest : public testing::TestWithParam<int> {};
 
 TEST_P(PlacesTest, OfACluster) {
   const DeviceSpec device = current_device().value();
-  const SmPlaces* const places = places_of_current_device(device.sm_count);
-  ASSERT_NE(places, nullptr) << "the driver's answers fit no GPU that is known";
+  const auto places = places_of_current_device(device.sm_count);
+  ASSERT_TRUE(places) << "the driver's answers fit no GPU that is known";
   const int rest = device.sm_count / kPlacesTogether * kPlacesTogether;  // behind whole runs are single SMs
   const auto clusters = sms_of_clusters(GetParam());
   ASSERT_FALSE(clusters.empty());

@@ -5,6 +5,7 @@
 #include "sluice/kernel_list.hpp"
 
 #include "core/kernel_layout.hpp"
+#include "launch/cuda/clusters_at_once.hpp"
 #include "launch/cuda/cuda_status.hpp"
 #include "launch/cuda/registry.hpp"
 
@@ -24,24 +25,7 @@ const char* resembling(const std::string& name, int sm_count) {
 Result<int> clusters_of_two() {
   for (const KernelConfig& config : kernel_list()) {
     if (cluster_size(config) != 2) continue;
-    const void* kernel = find_gemm_kernel(config);
-    const int bytes = shared_memory_layout(config).total_bytes;
-    if (Status s = cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "cudaFuncSetAttribute");
-        !s)
-      return s.error();
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {2, 1, 1};
-    cudaLaunchConfig_t launch{};
-    launch.gridDim = {2, 1, 1};
-    launch.blockDim = {static_cast<unsigned>(threads_per_cta(config)), 1, 1};
-    launch.dynamicSmemBytes = static_cast<std::size_t>(bytes);
-    launch.attrs = &attribute;
-    launch.numAttrs = 1;
-    int clusters = 0;
-    if (Status s = cuda_status(cudaOccupancyMaxActiveClusters(&clusters, kernel, &launch), "cudaOccupancyMaxActiveClusters"); !s)
-      return s.error();
-    return clusters;
+    return clusters_at_once(find_gemm_kernel(config), 2, threads_per_cta(config), shared_memory_layout(config).total_bytes);
   }
   return 0;
 }

@@ -1,17 +1,13 @@
 // The places of the current GPU's SMs (core/gpc_places.hpp).
 #pragma once
 
-#include "sluice/plan_value.hpp"
+#include <optional>
 
 #include "core/gpc_places.hpp"
 
 namespace sluice {
 
-struct GemmParams;
-
-// Asked of the driver once for each GPU, without a launch. Null where its GPCs cannot be told, or it has not this many SMs.
-const SmPlaces* places_of_current_device(int sm_count);
-
-void bind_places_of_current_device(const Plan& plan, void* workspace, GemmParams& params);
+// Asked of the driver once for each GPU, without a launch. Nothing where its GPCs cannot be told, or it has not this many SMs.
+std::optional<SmPlaces> places_of_current_device(int sm_count);
 
 }  // namespace sluice

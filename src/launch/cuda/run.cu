@@ -9,6 +9,7 @@
 #include "core/launched_clusters.hpp"
 #include "core/profiler_range.hpp"
 #include "launch/bind.hpp"
+#include "launch/bind_places.hpp"
 #include "launch/cuda/check_device.hpp"
 #include "launch/cuda/cuda_status.hpp"
 #include "launch/cuda/general.hpp"
@@ -62,7 +63,7 @@ Status run_kernel(const void* kernel, const Plan& plan, const GemmArguments& arg
   if (is_general(plan.problem)) return run_general(plan, arguments, workspace, stream);
   Result<GemmParams> params = bind(plan, arguments, workspace, encode_tensor_map);
   if (!params) return params.error();
-  bind_places_of_current_device(plan, workspace, *params);
+  bind_places(plan, workspace, &places_of_current_device, *params);
   TracedGemmParams all{*params, trace};
   return launch(plan, kernel, &all, stream);
 }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,7 +74,7 @@ EmulatedKernel find_emulated_kernel(const KernelConfig& config) {
 }
 
 // Its CTAs have no SMs, but take places in turn: so no unit goes to the CTA of its own number.
-SmPlaces places_backwards(int ctas) {
+std::optional<SmPlaces> places_backwards(int ctas) {
   SmPlaces places{};
   for (int i = 0; i < std::min(ctas, kMostPlaces); ++i) places[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(ctas - 1 - i);
   return places;
@@ -110,8 +111,7 @@ Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const Gem
   if (!workspace.empty()) std::fill(workspace.begin() + kFlagBytes / 4, workspace.end(), std::numeric_limits<float>::quiet_NaN());
   Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_emulated_tensor_map);
   if (!params) return params.error();
-  const SmPlaces places = places_backwards(launched_ctas(plan));
-  bind_places(plan, workspace.data(), &places, *params);
+  bind_places(plan, workspace.data(), &places_backwards, *params);
   const TracedGemmParams all{*params, trace};
 
   const int cluster = launched_cluster_size(plan);
