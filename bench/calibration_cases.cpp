@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <span>
 
 #include <fmt/format.h>
+
+#include "bench/statistics.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -97,13 +100,42 @@ Result<std::vector<CalibrationCase>> calibration_cases(const std::string& suites
 
 void CalibrationTimings::add(const CalibrationCase& one, const ShapeResult& result) {
   if (!result.wrong.empty()) wrong.push_back(fmt::format("{}: {}", to_string(one), result.wrong));
+  std::vector<const KernelTiming*> timed;
   for (const KernelTiming& kernel : result.kernels) {
     if (!kernel.wrong.empty()) wrong.push_back(fmt::format("{}: {}: {}", to_string(one), bench::describe(kernel), kernel.wrong));
-    if (!kernel.wrong.empty() || kernel.timing.rounds == 0) continue;  // 0 rounds: an estimate of one that is far behind
-    timings.push_back({.problem = problem_of(one), .candidate = kernel.candidate, .measured_us = kernel.timing.us});
-    case_of.push_back(cases.size());
+    if (kernel.wrong.empty() && kernel.timing.rounds > 0) timed.push_back(&kernel);  // 0 rounds: an estimate of one that is far behind
   }
-  cases.push_back(one);
+  const GemmProblem problem = problem_of(one);
+  const auto same = [&](const CalibrationCase& other) { return problem_of(other) == problem; };
+  const auto at = static_cast<std::size_t>(std::find_if(cases.begin(), cases.end(), same) - cases.begin());
+  std::vector<std::size_t> of_product;
+  if (at == cases.size()) cases.push_back(one);
+  for (std::size_t i = 0; i < timings.size(); ++i)
+    if (case_of[i] == at) of_product.push_back(i);
+
+  constexpr std::size_t kNever = SIZE_MAX;
+  std::vector<std::size_t> before;  // where each stands that is timed now
+  std::vector<double> ratios;
+  for (const KernelTiming* kernel : timed) {
+    const auto found = std::find_if(of_product.begin(), of_product.end(), [&](std::size_t i) {
+      return timings[i].candidate.kernel == kernel->candidate.kernel && timings[i].candidate.scheduler == kernel->candidate.scheduler;
+    });
+    before.push_back(found == of_product.end() ? kNever : *found);
+    if (before.back() != kNever) ratios.push_back(timings[before.back()].measured_us / kernel->timing.us);
+  }
+  const double scale = ratios.empty() ? 1 : median(ratios);
+  for (std::size_t i = 0; i < timed.size(); ++i) {
+    const double us = timed[i]->timing.us * scale;
+    if (before[i] != kNever) {
+      const int runs = times[before[i]]++;
+      double& mean = timings[before[i]].measured_us;
+      mean *= std::pow(us / mean, 1.0 / (runs + 1));
+    } else {
+      timings.push_back({.problem = problem, .candidate = timed[i]->candidate, .measured_us = us});
+      case_of.push_back(at);
+      times.push_back(1);
+    }
+  }
 }
 
 std::string calibration_report(const CalibrationTimings& measured, const DeviceSpec& device, const Calibration& before,

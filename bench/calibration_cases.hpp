@@ -24,11 +24,13 @@ GemmProblem problem_of(const CalibrationCase& one);
 // In such an order that wherever the list is cut off, what comes before is of all kinds.
 Result<std::vector<CalibrationCase>> calibration_cases(const std::string& suites = "", std::uint64_t seed = 1);
 
-// The timings found so far, and what each belongs to.
+// The timings found so far, and what each belongs to. A product that is measured again, on another GPU or another day, is brought to the
+// scale of the times before by the candidates that both have; of these the geometric mean of all runs stands.
 struct CalibrationTimings {
   std::vector<CalibrationCase> cases;
   std::vector<CandidateTiming> timings;
   std::vector<std::size_t> case_of;  // of each timing
+  std::vector<int> times;            // that it was measured
   std::vector<std::string> wrong;    // what gave wrong results: neither timed nor fitted
 
   void add(const CalibrationCase& one, const ShapeResult& result);

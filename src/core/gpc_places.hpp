@@ -10,6 +10,8 @@ namespace sluice {
 
 inline constexpr int kMostPlaces = 144;  // SMs of a Hopper GPU with nothing fused off
 inline constexpr int kPlacesTogether = 16;
+inline constexpr int kPlacesPerWord = 32;  // of a bit for each that is taken
+inline constexpr int kPlaceWords = (kMostPlaces + kPlacesPerWord - 1) / kPlacesPerWord;
 
 // A place for each SM (%smid), from 0 to sm_count - 1, so that each run of kPlacesTogether places lies in one GPC as long as GPCs have so
 // many SMs; then those of smaller ones, then what is left over.

@@ -34,8 +34,8 @@ SLUICE_HOST_DEVICE constexpr std::int64_t deposit_count(const SchedulerParams& p
 
 // The same for all plans, so that any of them can use a workspace after any other: sums never lie where another plan has flags.
 inline constexpr std::int64_t kFlagBytes = 65536;
-inline constexpr std::int64_t kCounterFlag = kFlagBytes / 4 - 1;          // from which tickets are drawn
-inline constexpr std::int64_t kPlaceFlags = (kMostPlaces + 31) / 32 + 1;  // of tiles dealt by place: bits, and how many are set
+inline constexpr std::int64_t kCounterFlag = kFlagBytes / 4 - 1;  // from which tickets are drawn
+inline constexpr std::int64_t kPlaceFlags = kPlaceWords + 1;      // of tiles dealt by place: bits, and how many are set
 inline constexpr std::int64_t kFirstPlaceFlag = kCounterFlag - kPlaceFlags;
 inline constexpr std::int64_t kMostFlags = kFirstPlaceFlag;
 

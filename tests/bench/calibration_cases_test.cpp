@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <utility>
 
 #include "sluice/plan.hpp"
 
@@ -45,6 +47,32 @@ TEST(CalibrationCases, AreOfAllKindsWhereverTheListIsCutOff) {
   EXPECT_EQ(suites, (std::set<std::string>{"llm", "random", "splitk", "square", "wave"}));
   EXPECT_EQ(llm_rows, (std::set<std::int64_t>{1, 16, 64, 128, 512, 2048}));
   EXPECT_GE(constant, 5);
+}
+
+TEST(CalibrationCases, OfAProductMeasuredAgainAreBroughtToTheScaleOfBefore) {
+  const CalibrationCase one{.shape = {.suite = "mine", .m = 512, .n = 4096, .k = 4096}};
+  const Plan plan = sluice::plan(problem_of(one), *find_device("h200")).value();
+  const auto times = [&](const std::vector<std::pair<std::size_t, double>>& of_candidates) {
+    ShapeResult result;
+    for (const auto& [candidate, us] : of_candidates)
+      result.kernels.push_back({.candidate = plan.candidates[candidate], .kernel = {}, .timing = {.us = us, .rounds = 3}, .wrong = {}});
+    return result;
+  };
+  CalibrationTimings measured;
+  measured.add(one, times({{0, 100}, {1, 110}, {2, 140}}));
+  CalibrationCase elsewhere = one;
+  elsewhere.shape.suite = "theirs";
+  measured.add(elsewhere, times({{3, 60}, {0, 50}, {1, 55}, {2, 80}}));  // a GPU twice as fast, on which the third does worse
+  ASSERT_EQ(measured.timings.size(), 4u);
+  EXPECT_EQ(measured.cases.size(), 1u);
+  const std::vector<double> expected = {100, 110, std::sqrt(140.0 * 160), 120};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(measured.timings[i].measured_us, expected[i], 1e-6) << i;
+    EXPECT_EQ(measured.case_of[i], 0u);
+    EXPECT_EQ(measured.times[i], i == 3 ? 1 : 2);
+  }
+  measured.add(one, times({{2, 40}, {0, 25}, {1, 27.5}}));
+  EXPECT_NEAR(measured.timings[2].measured_us, std::cbrt(140.0 * 160 * 160), 1e-6) << "each run counts once";
 }
 
 TEST(CalibrationCases, MayBeThoseOfSuites) {

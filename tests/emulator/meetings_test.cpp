@@ -25,8 +25,8 @@ constexpr int kSeedsEach = 3;
 // One consumer warpgroup and two, either operand on wgmma's 64-row side, tiles of one packet a thread, of a part of a chunk, of two blocks
 // a warpgroup, half rings, scales that change along K.
 constexpr std::array kKernels = {
-    "bf16_rc_coop_64x96x128_c1x1",      "bf16_rc_coop_64x40x256_c1x1",         "bf16_rc_coop_128x128x64_c1x1",
-    "bf16_rc_coop_128x56x128_c1x1",     "bf16_rc_coop_256x144x64_c1x1",        "bf16_rc_coop_8x64x256_c1x1_swap",
+    "bf16_rc_coop_64x96x128_c1x1",      "bf16_rc_coop_64x48x128_c1x1",         "bf16_rc_coop_128x128x64_c1x1",
+    "bf16_rc_coop_128x80x64_c1x1",      "bf16_rc_coop_256x144x64_c1x1",        "bf16_rc_coop_8x64x256_c1x1_swap",
     "bf16_rc_coop_16x64x256_c1x1_swap", "bf16_rc_coop_32x64x128_c1x1_x2_swap", "e4m3_rc_coop_64x64x128_c1x1_swap"};
 // Whose pieces meet in the workspace alone.
 constexpr const char* kLarge = "bf16_rc_coop_256x144x64_c1x1";
