@@ -56,7 +56,8 @@ int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfi
 }
 
 bool dealt_by_place(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
-  return s.splits == 1 && device.sm_count <= kMostPlaces && requests_could_meet(p, device, kernel, s) && !fit(device, s, 8);
+  return s.splits == 1 && claims_places(kernel) && device.sm_count <= kMostPlaces && requests_could_meet(p, device, kernel, s) &&
+         !fit(device, s, 8);
 }
 
 int launched_cluster_size(const Plan& plan) {

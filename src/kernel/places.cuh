@@ -14,24 +14,22 @@ class Places {
  public:
   // By the whole warp, first of all: the item is that of the CTA's place, where tiles are dealt so.
   static SLUICE_DEVICE void claim(const PlaceParams& params, int& item) {
-    if (given(params)) [[unlikely]]
-      item = arch::from_lane(arch::lane() == 0 ? take(params) : 0, 0);
+    if (given(params)) item = arch::from_lane(arch::lane() == 0 ? take(params) : 0, 0);
   }
 
   // By one thread, when the place has been claimed. The last one leaves the words as they were; only then may the next launch claim any.
   static SLUICE_DEVICE void count(const PlaceParams& params) {
-    if (given(params)) [[unlikely]] {
-      const auto ctas = static_cast<std::uint32_t>(arch::ctas_in_grid());
-      if (arch::atomic_add_acq_rel(params.taken + kPlaceWords, 1) == ctas - 1) {
-        for (int word = 0; word <= kPlaceWords; ++word) arch::store_relaxed(params.taken + word, 0);
-        arch::fence_global();
-      }
-      if (params.early_successor) arch::allow_successor();
+    if (!given(params)) return;
+    const auto ctas = static_cast<std::uint32_t>(arch::ctas_in_grid());
+    if (arch::atomic_add_acq_rel(params.taken + kPlaceWords, 1) == ctas - 1) {
+      for (int word = 0; word <= kPlaceWords; ++word) arch::store_relaxed(params.taken + word, 0);
+      arch::fence_global();
     }
+    if (params.early_successor) arch::allow_successor();
   }
 
  private:
-  static SLUICE_DEVICE bool given(const PlaceParams& params) { return shares_lines(config) && params.taken != nullptr; }
+  static SLUICE_DEVICE bool given(const PlaceParams& params) { return claims_places(config) && params.taken != nullptr; }
 
   static SLUICE_DEVICE int take(const PlaceParams& params) {
     const int places = arch::ctas_in_grid();
