@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <tuple>
@@ -317,6 +318,14 @@ bool suits_groups(const SchedulerParams& s, const DeviceSpec& device, const Kern
   return s.kind != SchedulerKind::split_k && check_forced(s, device, kernel).ok();
 }
 
+// Tiles made to fit one product's rows (kernel_list.def) have been timed for nothing else: not for a batch, nor for groups of any size, but
+// for those of FP8. Where they would be as fast as others by prediction, these are taken.
+double factor_of_untimed(const GemmProblem& p, const KernelConfig& kernel) {
+  constexpr double kCaution = 1.15;
+  const bool fits_some_rows = !std::has_single_bit(static_cast<unsigned>(kernel.tile_m)) && !promotes(kernel);
+  return p.batch > 1 && fits_some_rows ? kCaution : 1;
+}
+
 // In the mean over what the sizes of groups may be.
 PredictedTime predict_for_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, SchedulerParams s,
                                  const Calibration& calibration, double factor) {
@@ -466,7 +475,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
     if (!options.scheduler && !options.claim && !in_whole_tiles(p) && options.determinism != Determinism::batch_invariant)
       add_cut_schedules(p, device, kernel, schedules);
     if (finds_scales(p)) std::erase_if(schedules, [](const SchedulerParams& s) { return s.reduction != Reduction::workspace; });
-    const double factor = kernel_factor(calibration, kernel);
+    const double factor = kernel_factor(calibration, kernel) * factor_of_untimed(p, kernel);
     for (SchedulerParams& schedule : schedules) {
       candidate.scheduler = own(schedule);
       if (is_grouped(p) && !options.scheduler && !suits_groups(candidate.scheduler, device, kernel)) continue;

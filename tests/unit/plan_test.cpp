@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <random>
 #include <set>
@@ -298,6 +299,19 @@ TEST(Plan, ADeviceWithoutClustersAndWeightsOf4Bits) {
     if (c.kernel.type_a == DataType::bf16 && c.kernel.type_b == DataType::int4) {
       EXPECT_EQ(c.verdict == CandidateVerdict::cluster_does_not_fit, cluster_size(c.kernel) > 1) << name(c.kernel);
     }
+}
+
+// Tiles of 80, 160 or 192 rows are there for products that have so many. A batch or groups of 128 rows, where they come out a little faster
+// by prediction, were timed in others.
+TEST(Plan, RowsOfATileSuitABatchAndGroupsAsTheyWereTimed) {
+  GemmProblem groups{.m = 32768, .n = 512, .k = 7168, .batch = 256, .grouping = Grouping::ragged};
+  GemmProblem batch{.m = 128, .n = 128, .k = 128, .batch = 64};
+  for (const GemmProblem& p : {groups, batch})
+    EXPECT_TRUE(std::has_single_bit(static_cast<unsigned>(plan(p, device("h200"))->kernel.tile_m))) << describe(p);
+  PlanOptions forced;
+  forced.tile_m = 160;
+  EXPECT_EQ(plan(groups, device("h200"), forced)->kernel.tile_m, 160);
+  EXPECT_EQ(plan({.m = 160, .n = 8192, .k = 8192, .constant_b = true}, device("h200"))->kernel.tile_m % 80, 0);
 }
 
 TEST(Plan, ADeviceWithLittleSharedMemory) {
