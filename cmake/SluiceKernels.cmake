@@ -94,7 +94,7 @@ if(SLUICE_EMULATOR)
   add_library(sluice_emulated_kernels OBJECT ${instances})
   target_link_libraries(sluice_emulated_kernels PRIVATE sluice_room_kernel_headers sluice_warnings)
   # Lines for a debugger in any build, and the least optimisation that helps: what more of it costs to compile it never gives back.
-  target_compile_options(sluice_emulated_kernels PRIVATE $<$<NOT:$<CONFIG:Debug>>:-g1> $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  target_compile_options(sluice_emulated_kernels PRIVATE "$<$<NOT:$<CONFIG:Debug>>:-g1;-O1>")
   set_property(GLOBAL APPEND PROPERTY SLUICE_ROOM_OBJECTS $<TARGET_OBJECTS:sluice_emulated_kernels>)
   list(APPEND launch_folders emulator)
 else()

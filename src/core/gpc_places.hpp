@@ -19,9 +19,8 @@ using SmPlaces = std::array<std::uint8_t, kMostPlaces>;
 
 // Nothing tells the GPC of an SM. How many clusters fit tells how many GPCs have how many TPCs (two SMs each), and the TPCs of a GPU are
 // numbered round by round: one of each GPC that has another, the smallest GPC first; TPCs that no larger cluster can use come last.
-// (That is how two H200s and an H100 are, November 2026; the GPU test PlacesTest asks the GPU. Elsewhere it may be
-// one order of many.) clusters(n): how many clusters of n CTAs run at once, with an SM for each CTA. Nothing, if its answers fit no such
-// GPU.
+// (That is how two H200s and an H100 are, November 2026; the GPU test PlacesTest asks the GPU. Elsewhere it may be one order of many.)
+// clusters(n): how many clusters of n CTAs run at once, with an SM for each CTA. Nothing, if its answers fit no such GPU.
 std::optional<SmPlaces> places_by_gpc(int sm_count, const std::function<int(int)>& clusters);
 
 }  // namespace sluice

@@ -78,7 +78,7 @@ struct GemmParams {
   EpilogueParams epilogue;
   SchedulerParams scheduler;
   Schedule<Reciprocal> schedule;  // the same, worked out; of groups of rows as if all were full
-  PlaceParams places;             // `taken` beside what else is asked before the first item
+  PlaceParams places;
   GroupParams groups;
   bool early_successor;  // CTAs of the next kernel may move in where these move out
 };
