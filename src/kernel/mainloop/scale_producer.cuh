@@ -37,29 +37,59 @@ class ScaleProducer {
   }
 
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
-    // Once a tile: this warp has no cycle to spare, and a question more in its loop costs tiles of 128 x 112 4%.
-    if (!scale_p_.anywhere && !scale_q_.anywhere)
-      load_stages<false>(at, tile, first);
+    const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
+    const Words<Operand::p> p(scale_p_, tile, first_block);
+    const Words<Operand::q> q(scale_q_, tile, first_block);
+    if (kBlocks == 1 && p.run_bytes() > 0 && q.for_chunks()) return load_rows_and_chunks<true>(at, tile, p, q, first);
+    if (first) arch::wait_for_predecessor();
+    if (kBlocks == 1 && p.between_runs() && q.for_chunks())
+      load_rows_and_chunks<false>(at, tile, p, q, false);
     else
-      load_stages<true>(at, tile, first);
+      load_stages(at, tile, p, q);
   }
 
  private:
-  // anywhere: tiles may begin where the copy engine cannot address their scales, which come as words, then.
-  template <bool anywhere>
-  SLUICE_DEVICE void load_stages(typename Ring::Position& at, const WorkTile& tile, bool first) const {
-    constexpr int kBlocks = scale_blocks_per_stage(config);
-    const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
-    Words<Operand::p, anywhere> p(scale_p_, tile, first_block);
-    Words<Operand::q, anywhere> q(scale_q_, tile, first_block);
-    if (first) arch::wait_for_predecessor();
+  static constexpr int kBlocks = scale_blocks_per_stage(config);
+
+  // What most products ask for: a scale for each row and 128 of K of A, and one for each 128 x 128 of B. This warp has no cycle to spare
+  // (tiles of 128 x 128 x 128 are multiplied in 512), so its loop has nothing in it that is the same in each turn.
+  template <bool run, class WordsOfP, class WordsOfQ>
+  SLUICE_DEVICE void load_rows_and_chunks(typename Ring::Position& at, const WorkTile& tile, const WordsOfP& p, const WordsOfQ& q,
+                                          bool first) const {
+    const float* rows = run ? p.run() : p.run() + arch::lane();
+    const float* chunk = q.word_of_lane();
+    const bool asks = q.lane_asks(), inside = q.word_inside(), fences = run && over_words();
+    const int left_of_p = p.left_from_lane(), count = tile.k_end - tile.k_begin, wait_at = first ? count : 0;
+    SLUICE_NO_UNROLL
+    for (int left = count; left > 0; --left) {
+      ring_.wait_empty(at);
+      if (fences) arch::fence_shared_for_async();
+      arch::Barrier* const full = ring_.full_barrier(at);
+      if (left == wait_at) arch::wait_for_predecessor();
+      if (arch::elect_one()) {
+        arch::barrier_arrive_expect_bytes(full, run ? p.run_bytes() : 0);
+        if (run) arch::bulk_load(ring_.scales_p(at, 0), rows, p.run_bytes(), full);
+      }
+      if constexpr (!run) {
+        SLUICE_UNROLL
+        for (int first = 0; first < tile_p(config); first += 32) p.copy_word(ring_.scales_p(at, 0), first, rows + first, first < left_of_p);
+      }
+      if (asks) q.copy_word(ring_.scales_q(at, 0), 0, chunk, inside);
+      arch::barrier_arrive_when_copied(full);
+      rows += scale_p_.strides.k_block;
+      chunk += scale_q_.strides.k_block;
+      at.advance();
+    }
+  }
+
+  // All else.
+  template <class WordsOfP, class WordsOfQ>
+  SLUICE_DEVICE void load_stages(typename Ring::Position& at, const WorkTile& tile, WordsOfP p, WordsOfQ q) const {
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);
-      const int blocks_left = (k_ + kScaleBlockElems - 1) / kScaleBlockElems - k_tile * kBlocks;
-      // A run overwrites what came by ordinary stores: words of a tile that began elsewhere, and zeros where K ended inside a stage.
-      if constexpr (anywhere || kBlocks > 1)
-        if ((anywhere || blocks_left % kBlocks != 0) && p.run_bytes() + q.run_bytes() > 0) arch::fence_shared_for_async();
+      const int blocks_left = kBlocks == 1 ? 1 : (k_ + kScaleBlockElems - 1) / kScaleBlockElems - k_tile * kBlocks;
+      if ((over_words() || blocks_left % kBlocks != 0) && p.run_bytes() + q.run_bytes() > 0) arch::fence_shared_for_async();
       arch::Barrier* const full = ring_.full_barrier(at);
       if (arch::elect_one()) {
         const int blocks = blocks_left < kBlocks ? blocks_left : kBlocks;
@@ -76,6 +106,10 @@ class ScaleProducer {
     }
   }
 
+  // A run overwrites what came by ordinary stores: words of a tile that began elsewhere, and (load_stages()) zeros where K ended inside a
+  // stage.
+  SLUICE_DEVICE bool over_words() const { return scale_p_.anywhere || scale_q_.anywhere; }
+
   static SLUICE_DEVICE bool all_come_as_words(const ScaleParams& scales) { return scales.strides.along_k && !scales.runs; }
 
   template <int vectors>
@@ -83,56 +117,74 @@ class ScaleProducer {
     for (int i = arch::lane(); i < vectors; i += 32) arch::store_shared(scales + static_cast<std::uint32_t>(i) * sizeof(float), 1.0f);
   }
 
-  // The words of one operand's tile, which the lanes ask for in turn: where those of the next block of K are.
-  template <Operand operand, bool anywhere>
+  // The words of one operand's tile: where those of the next block of K are, and how they come.
+  template <Operand operand>
   class Words {
    public:
     SLUICE_DEVICE Words(const ScaleParams& scales, const WorkTile& tile, int k_block)
         : scales_(scales),
           from_(scales.data + tile.group * scales.strides.batch + k_block * scales.strides.k_block),
           first_(Tile::first_vector(tile)),
-          run_bytes_(in_runs() ? words_inside() * static_cast<int>(sizeof(float)) : 0) {}
+          in_runs_(scales.runs && (!scales.anywhere || first_ % kRunWords == 0)),
+          run_bytes_(in_runs_ ? words_inside() * static_cast<int>(sizeof(float)) : 0) {}
 
-    // That the copy engine brings of a block of K.
+    // That the copy engine brings of a block of K, and from where.
     SLUICE_DEVICE int run_bytes() const { return run_bytes_; }
+    SLUICE_DEVICE const float* run() const { return from_ + first_; }
 
+    // Whether they would come in runs if the tile began elsewhere; how many there are from this lane's on.
+    SLUICE_DEVICE bool between_runs() const { return scales_.runs && !in_runs_; }
+    SLUICE_DEVICE int left_from_lane() const { return scales_.vectors - first_ - arch::lane(); }
+
+    // Whether a scale is for a chunk of Q's vectors; each is in the ring kChunkCopies times, each brought by another lane.
+    SLUICE_DEVICE bool for_chunks() const { return operand == Operand::q && scales_.strides.block_shift > 0; }
+    SLUICE_DEVICE bool lane_asks() const { return arch::lane() < kChunkWords; }
+    SLUICE_DEVICE bool word_inside() const { return vector_of_lane() < scales_.vectors; }
+    SLUICE_DEVICE const float* word_of_lane() const { return from_ + (word_inside() ? offset_of(vector_of_lane()) : 0); }
+
+    // All that the next block of K has.
     SLUICE_DEVICE void copy(arch::SharedAddress to, bool inside_k, arch::Barrier* full) {
-      if (in_runs() && inside_k) {
-        if (run_bytes_ > 0 && arch::elect_one()) arch::bulk_load(to, from_ + first_, run_bytes_, full);
-      } else if (operand == Operand::q && scales_.strides.block_shift > 0) {
-        copy_words<Tile::kVectors / kScaleChunk<config> * kChunkCopies, kChunkCopies, kScaleChunk<config>>(to, inside_k);
+      if (in_runs_ && inside_k) {
+        if (run_bytes_ > 0 && arch::elect_one()) arch::bulk_load(to, run(), run_bytes_, full);
+      } else if (for_chunks()) {
+        if (lane_asks()) copy_word(to, 0, word_of_lane(), inside_k && word_inside());
       } else if (scales_.strides.along_k) {
-        copy_words<Tile::kVectors, 1, 1>(to, inside_k);
+        SLUICE_UNROLL
+        for (int at = 0; at < Tile::kVectors; at += 32) {
+          const int vector = first_ + at + arch::lane();
+          const bool inside = inside_k && vector < scales_.vectors;
+          if (at + arch::lane() < Tile::kVectors) copy_word(to, at, from_ + (inside ? offset_of(vector) : 0), inside);
+        }
       }
       from_ += scales_.strides.k_block;
     }
 
+    // By this lane, of those 32 that begin `first` behind `to`.
+    static SLUICE_DEVICE void copy_word(arch::SharedAddress to, int first, const float* word, bool inside) {
+      arch::copy_word_async(to + static_cast<std::uint32_t>(first + arch::lane()) * sizeof(float), word, inside);
+    }
+
    private:
     using Tile = OperandTile<config, operand>;
-
-    SLUICE_DEVICE bool in_runs() const { return scales_.runs && (!anywhere || first_ % kRunWords == 0); }
+    static constexpr int kChunkWords = Tile::kVectors / kScaleChunk<config> * kChunkCopies;
+    static_assert(operand == Operand::p || kChunkWords <= 32, "a word for each lane");
 
     SLUICE_DEVICE int words_inside() const {
       const int left = scales_.vectors - first_;
       return left < 0 ? 0 : left < Tile::kVectors ? left : Tile::kVectors;
     }
 
-    // `copies` of the scale of every `apart`-th vector.
-    template <int count, int copies, int apart>
-    SLUICE_DEVICE void copy_words(arch::SharedAddress to, bool inside_k) const {
-      SLUICE_UNROLL
-      for (int i = 0; i < (count + 31) / 32; ++i) {
-        const int at = arch::lane() + i * 32, vector = first_ + at / copies * apart;
-        const bool inside = inside_k && vector < scales_.vectors;
-        // 32 bits are enough for the scales of one matrix (core/problem.cpp).
-        const int offset = inside ? (vector >> scales_.strides.block_shift) * static_cast<int>(scales_.strides.vector) : 0;
-        if (at < count) arch::copy_word_async(to + static_cast<std::uint32_t>(at) * sizeof(float), from_ + offset, inside);
-      }
+    SLUICE_DEVICE int vector_of_lane() const { return first_ + arch::lane() / kChunkCopies * kScaleChunk<config>; }
+
+    // 32 bits are enough for the scales of one matrix (core/problem.cpp).
+    SLUICE_DEVICE int offset_of(int vector) const {
+      return (vector >> scales_.strides.block_shift) * static_cast<int>(scales_.strides.vector);
     }
 
     const ScaleParams& scales_;
     const float* from_;
     int first_;
+    bool in_runs_;
     int run_bytes_;
   };
 
