@@ -30,7 +30,7 @@ class Pipeline {
  public:
   static constexpr SharedMemoryLayout kLayout = shared_memory_layout(config);
   using Position = RingPosition<kLayout.stages>;
-  static constexpr bool kEachWarpReleases = cluster_size(config) == 1 || promotes(config);  // in its own CTA; or one for its warpgroup
+  static constexpr bool kEachWarpReleases = cluster_size(config) == 1;  // or one for its warpgroup
 
   SLUICE_DEVICE explicit Pipeline(std::byte* shared)
       : shared_(shared), full_(reinterpret_cast<arch::Barrier*>(shared + kLayout.barrier_offset)), empty_(full_ + kLayout.stages) {}

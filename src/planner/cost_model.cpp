@@ -127,9 +127,11 @@ RowShares shares_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
 // memory, it is no faster for it (the same day, 10 sets of groups with 31 to 136 rows in FP8, 4 with 20 rows in bf16). Beside weights of 4
 // bits groups that wait for memory have few rows, and other kernels.
 double memory_factor_of_groups(const KernelConfig& kernel, double factor) {
+  // FP8 again when the warp that fetches scales had become faster: one H100, 28 November 2026, candidates of 52 sets.
+  constexpr double kSwapped = 1.25, kPingpong = 1.15, kWide = 1.07;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
-  const double least = promotes(kernel) ? (pingpong ? 1.15 : 1) : pingpong && !dequantises(kernel) ? 0.95 : 0;
-  return std::max(factor, least);
+  if (!promotes(kernel)) return std::max(factor, pingpong && !dequantises(kernel) ? 0.95 : 0.0);
+  return std::max(factor, swapped(kernel) ? kSwapped : pingpong ? kPingpong : kernel.tile_n > kScaleBlockElems ? kWide : 1);
 }
 
 // So it is for one product where CTAs of FP8 pingpong have had time to get out of step (one H100, 25 November 2026: 1024 x 32768 x 512 in
@@ -140,21 +142,23 @@ double memory_factor_of_product(const KernelConfig& kernel, double factor, doubl
   return drifts ? memory_factor_of_groups(kernel, factor) : factor;
 }
 
-// Large tiles are as fast for groups as for one product, whose own factor they have, but that CTAs of a cluster wait for each other where
-// tiles differ (one H200, 25 November 2026: candidates of 42 sets of groups in FP8).
+// Large tiles are as fast for groups as for one product of many rounds, those of 256 rows a little faster beside others than the factor
+// says, to which products of one round have brought it (the same 52 sets).
 double matrix_factor_of_groups(const KernelConfig& kernel, double factor) {
-  constexpr double kOfPairs = 1.09;
   constexpr int kLargeRows = 192;
+  constexpr double kOfTwo = 0.92, kOfThree = 0.98;
   if (!promotes(kernel) || kernel.tile_m < kLargeRows) return memory_factor_of_groups(kernel, factor);
-  return cluster_size(kernel) > 1 ? factor * kOfPairs : factor;
+  return factor * (consumer_warpgroups(kernel) > 2 ? kOfThree : kOfTwo);
 }
 
-// Scales of single columns take a multiplication for each short sum, which three warpgroups have no time for (the same day, five sets of
-// gradients).
+// Scales of single columns take a multiplication for each short sum, for which two warpgroups with one set of short sums have no time, and
+// three little (five sets of gradients).
 double column_scales_factor(const GemmProblem& p, const KernelConfig& kernel) {
-  constexpr double kOfThree = 1.1;
+  constexpr int kRowsOfOneSet = 256;
+  constexpr double kOfOneSet = 1.25, kOfThree = 1.1;
   const Scaling of_q = swapped(kernel) ? p.scaling_a : p.scaling_b;
-  return promotes(kernel) && of_q == Scaling::per_vector_128 && consumer_warpgroups(kernel) > 2 ? kOfThree : 1;
+  if (!promotes(kernel) || of_q != Scaling::per_vector_128) return 1;
+  return kernel.tile_m >= kRowsOfOneSet ? kOfOneSet : consumer_warpgroups(kernel) > 2 ? kOfThree : 1;
 }
 
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles,
@@ -439,7 +443,7 @@ double small_change_us(const KernelConfig& kernel, double rounds) {
 // between count half where the ring holds much of a tile (H200s and H100s, 26 November 2026, candidates of 627 random products: 645 x 20288
 // x 368 in 128 x 192, five rounds, 25.6 us, where 32.7 were predicted; groups were not asked).
 double exposed_stores(const KernelConfig& kernel, double rounds, double k_tiles, bool of_groups) {
-  constexpr double kOfThree = 0.65, kHidden = 0.5, kMuch = 0.25;
+  constexpr double kOfThree = 0.5, kHidden = 0.5, kMuch = 0.25;
   if (promotes(kernel)) return rounds * (consumer_warpgroups(kernel) > 2 ? kOfThree : 1);
   if (dequantises(kernel) || of_groups) return rounds;
   const double held = std::min(1.0, shared_memory_layout(kernel).stages / std::max(1.0, kMuch * k_tiles));

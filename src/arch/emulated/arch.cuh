@@ -94,12 +94,6 @@ SLUICE_DEVICE void barrier_arrive_expect_bytes(Barrier* barrier, int bytes, Loca
 SLUICE_DEVICE void barrier_arrive_in_cluster_relaxed(Barrier* barrier, int cta, Location at = Location::current()) {
   emulated::barrier_arrive_in_cluster(barrier, cta, false, at);
 }
-SLUICE_DEVICE void barrier_arrive_in_lanes(Barrier* barrier, int lane, int own, int ctas, Location at = Location::current()) {
-  if (lane == own)
-    emulated::barrier_arrive(barrier, 0, at);
-  else if (lane < ctas)
-    emulated::barrier_arrive_in_cluster(barrier, lane, false, at);
-}
 SLUICE_DEVICE void barrier_arrive_in_cluster(Barrier* barrier, int cta, Location at = Location::current()) {
   emulated::barrier_arrive_in_cluster(barrier, cta, true, at);
 }

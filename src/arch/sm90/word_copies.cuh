@@ -1,4 +1,4 @@
-// Single words of shared memory: fetched by a thread that does not wait for them, for what no tensor map can address, read, and let go of.
+// Single words of shared memory: fetched by a thread that does not wait for them, for what no tensor map can address, and read.
 #pragma once
 
 #include "arch/sm90/device.cuh"
@@ -18,22 +18,6 @@ SLUICE_DEVICE void barrier_arrive_when_copied(Barrier* barrier) {
 
 SLUICE_DEVICE void load_shared(SharedAddress address, float (&value)[1]) {
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value[0]) : "r"(address) : "memory");
-}
-
-// By lane l < ctas of a warp at the barrier of CTA l: as barrier_arrive_in_cluster_relaxed(), but as a release within this CTA, `own`.
-// Without a branch, which would cost more than all the rest (ncu, H200, 21 November 2026).
-SLUICE_DEVICE void barrier_arrive_in_lanes(Barrier* barrier, int lane, int own, int ctas) {
-  asm volatile(
-      "{\n\t.reg .b32 remote;\n\t.reg .pred here, there;\n\t"
-      "setp.eq.s32 here, %1, %2;\n\t"
-      "setp.lt.s32 there, %1, %3;\n\t"
-      "@here setp.ne.s32 there, %1, %2;\n\t"
-      "mapa.shared::cluster.u32 remote, %0, %4;\n\t"
-      "@here mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];\n\t"
-      "@there mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [remote];\n\t}" ::"r"(
-          static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier))),
-      "r"(lane), "r"(own), "r"(ctas), "r"(lane < ctas ? lane : 0)
-      : "memory");
 }
 
 // Ordinary loads of a word and of half of one.

@@ -13,6 +13,8 @@ inline constexpr int kScaleChunk = largest_power_of_two_divisor(tile_q(config), 
 
 template <KernelConfig config>
 class ScaledPipeline : public Pipeline<config> {
+  static_assert(cluster_size(config) == 1, "pairs of CTAs that share a tile of FP8 have never been faster than two that do not");
+
  public:
   using Position = typename Pipeline<config>::Position;
   using Pipeline<config>::Pipeline;
@@ -28,16 +30,10 @@ class ScaledPipeline : public Pipeline<config> {
     return scales_p(at, block) + tile_p(config) * static_cast<int>(sizeof(float));
   }
 
-  // As Pipeline::release(), but ordinary reads of the scales must be over, too: for this CTA, which alone writes its own.
+  // As Pipeline::release(), but ordinary reads of the scales must be over, too.
   SLUICE_DEVICE void release(const Position& at) const {
-    const int lane = arch::lane();
     arch::sync_warp();  // all lanes have read theirs
-    if constexpr (cluster_size(config) > 1) {
-      const int ctas = arch::thread_in_warpgroup() < 32 ? cluster_size(config) : 0;
-      arch::barrier_arrive_in_lanes(&this->empty_[at.stage], lane, arch::cta_in_cluster(), ctas);
-    } else if (lane == 0) {
-      arch::barrier_arrive(&this->empty_[at.stage]);
-    }
+    Pipeline<config>::release(at);
   }
 };
 
