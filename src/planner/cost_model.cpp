@@ -146,7 +146,7 @@ double memory_factor_of_product(const KernelConfig& kernel, double factor, doubl
 // says, to which products of one round have brought it (the same 52 sets).
 double matrix_factor_of_groups(const KernelConfig& kernel, double factor) {
   constexpr int kLargeRows = 192;
-  constexpr double kOfTwo = 0.92, kOfThree = 0.98;
+  constexpr double kOfTwo = 0.88, kOfThree = 1.02;
   if (!promotes(kernel) || kernel.tile_m < kLargeRows) return memory_factor_of_groups(kernel, factor);
   return factor * (consumer_warpgroups(kernel) > 2 ? kOfThree : kOfTwo);
 }
