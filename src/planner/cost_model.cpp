@@ -142,13 +142,14 @@ double memory_factor_of_product(const KernelConfig& kernel, double factor, doubl
   return drifts ? memory_factor_of_groups(kernel, factor) : factor;
 }
 
-// Large tiles are as fast for groups as for one product of many rounds, those of 256 rows a little faster beside others than the factor
-// says, to which products of one round have brought it (the same 52 sets).
-double matrix_factor_of_groups(const KernelConfig& kernel, double factor) {
+// Large tiles are as fast for groups as for one product. Those of 256 rows are a little faster beside others than their factor says, to
+// which products of many rounds have brought it, where a set is only a few rounds of them (the same 52 sets; contiguous ones again on an
+// H200).
+double matrix_factor_of_groups(const KernelConfig& kernel, double factor, double rounds) {
   constexpr int kLargeRows = 192;
-  constexpr double kOfTwo = 0.88, kOfThree = 1.02;
+  constexpr double kFewRounds = 4, kOfTwo = 0.88, kOfThree = 1.02;
   if (!promotes(kernel) || kernel.tile_m < kLargeRows) return memory_factor_of_groups(kernel, factor);
-  return factor * (consumer_warpgroups(kernel) > 2 ? kOfThree : kOfTwo);
+  return rounds > kFewRounds ? factor : factor * (consumer_warpgroups(kernel) > 2 ? kOfThree : kOfTwo);
 }
 
 // Scales of single columns take a multiplication for each short sum, for which two warpgroups with one set of short sums have no time, and
@@ -468,13 +469,13 @@ double overlap_of_parts(const PredictedTime& t, const Calibration& c) {
 
 PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s, int workers,
                       const Calibration& c, double kernel_factor, bool of_groups) {
-  const double matrix_factor = of_groups ? matrix_factor_of_groups(kernel, kernel_factor) : kernel_factor;
   const double clocks_per_us = device.clock_ghz * 1e3;
   const double cluster = cluster_size(kernel), tiles = cluster_tiles(s), k_tiles = s.k_tiles;
   const double places = cluster_places(device, kernel);
   // Pingpong's two workers share one set of tensor cores: rounds are counted in tiles of a CTA, whoever computes them.
   const double units = std::min(static_cast<double>(workers) / workers_per_cta(kernel), places * kernel.ctas_per_sm);
   const double rounds = rounds_of(s, units);
+  const double matrix_factor = of_groups ? matrix_factor_of_groups(kernel, kernel_factor, rounds) : kernel_factor;
   const double factor =
       of_groups ? memory_factor_of_groups(kernel, kernel_factor) : memory_factor_of_product(kernel, kernel_factor, rounds);
 
