@@ -72,7 +72,7 @@ class ScaleProducer {
       }
       if constexpr (!run) {
         SLUICE_UNROLL
-        for (int first = 0; first < tile_p(config); first += 32) p.copy_word(ring_.scales_p(at, 0), first, rows + first, first < left_of_p);
+        for (int word = 0; word < tile_p(config); word += 32) p.copy_word(ring_.scales_p(at, 0), word, rows + word, word < left_of_p);
       }
       if (asks) q.copy_word(ring_.scales_q(at, 0), 0, chunk, inside);
       arch::barrier_arrive_when_copied(full);
