@@ -152,14 +152,14 @@ double matrix_factor_of_groups(const KernelConfig& kernel, double factor, double
   return rounds > kFewRounds ? factor : factor * (consumer_warpgroups(kernel) > 2 ? kOfThree : kOfTwo);
 }
 
-// Scales of single columns take a multiplication for each short sum, for which two warpgroups with one set of short sums have no time, and
-// three little (five sets of gradients).
+// Scales of single columns take a multiplication for each short sum, for which three warpgroups have little time, and two with 128 rows
+// each, and one set of short sums, less (five sets of gradients).
 double column_scales_factor(const GemmProblem& p, const KernelConfig& kernel) {
-  constexpr int kRowsOfOneSet = 256;
-  constexpr double kOfOneSet = 1.25, kOfThree = 1.1;
+  constexpr int kRowsOfTwo = 256;
+  constexpr double kOfTwo = 1.25, kOfThree = 1.1;
   const Scaling of_q = swapped(kernel) ? p.scaling_a : p.scaling_b;
   if (!promotes(kernel) || of_q != Scaling::per_vector_128) return 1;
-  return kernel.tile_m >= kRowsOfOneSet ? kOfOneSet : consumer_warpgroups(kernel) > 2 ? kOfThree : 1;
+  return kernel.tile_m >= kRowsOfTwo ? kOfTwo : consumer_warpgroups(kernel) > 2 ? kOfThree : 1;
 }
 
 TileCycles tile_cycles(const Calibration& c, const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, double k_tiles,
