@@ -7,11 +7,21 @@
 
 namespace sluice {
 
+// What the device holds of a group. Where there is no such group the last one's is loaded: without a branch several loads are under way at
+// once.
+struct GroupNumbers {
+  std::int32_t own, next;
+};
+SLUICE_DEVICE GroupNumbers numbers_of_group(const GroupParams& params, int group) {
+  const std::int32_t* own = params.sizes + (group < params.count ? group : params.count - 1);
+  return {arch::load_global(own), arch::load_global(own + (params.grouping == Grouping::masked ? 0 : 1))};
+}
+SLUICE_DEVICE GroupRange range_of_group(const GroupParams& params, int group, const GroupNumbers& numbers) {
+  const GroupRange range = range_of_group(params.grouping, params.extent, numbers.own, numbers.next);
+  return group < params.count ? range : GroupRange{};
+}
 SLUICE_DEVICE GroupRange range_of_group(const GroupParams& params, int group) {
-  if (group >= params.count) return {};
-  const std::int32_t* number = params.sizes + group;
-  return range_of_group(params.grouping, params.extent, arch::load_global(number),
-                        params.grouping == Grouping::masked ? 0 : arch::load_global(number + 1));
+  return range_of_group(params, group, numbers_of_group(params, group));
 }
 
 // The groups as they follow one another, 32 at a time, one for each lane of a warp. Used by the whole warp. Few registers: producers have
@@ -24,9 +34,16 @@ class GroupWindow {
 
   // Rows of cluster tiles that all groups have together.
   SLUICE_DEVICE int cluster_rows() const {
+    constexpr int kAtOnce = 4;  // whose numbers a lane asks for before it waits: nobody has work until the last have come
     int sum = 0;
     SLUICE_NO_UNROLL
-    for (int group = arch::lane(); group < params_.count; group += 32) sum += cluster_rows_of(rows_of(group), rows_per_cluster_);
+    for (int first = arch::lane(); first < params_.count; first += 32 * kAtOnce) {
+      GroupNumbers numbers[kAtOnce];
+      SLUICE_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) numbers[i] = numbers_of_group(params_, first + 32 * i);
+      SLUICE_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) sum += cluster_rows_of(range_of_group(params_, first + 32 * i, numbers[i]), rows_per_cluster_);
+    }
     return arch::warp_sum(sum);
   }
 

@@ -123,14 +123,20 @@ RowShares shares_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
   return {fetched, share(alone * std::min(1.0, rows / own))};
 }
 
+// FP8, 256 columns: halves of the tile are multiplied and promoted in turn, which costs tensor cores more than others.
+bool is_widest(const KernelConfig& kernel) { return promotes(kernel) && kernel.tile_n >= 2 * kScaleBlockElems; }
+
 // Small factors are those of few tiles an SM, or of products that the tensor cores bind; groups have many tiles, and where they wait for
 // memory, it is no faster for it (the same day, 10 sets of groups with 31 to 136 rows in FP8, 4 with 20 rows in bf16). Beside weights of 4
 // bits groups that wait for memory have few rows, and other kernels.
 double memory_factor_of_groups(const KernelConfig& kernel, double factor) {
   // FP8 again when the warp that fetches scales had become faster: one H100, 28 November 2026, candidates of 52 sets.
   constexpr double kSwapped = 1.25, kPingpong = 1.15, kWide = 1.07;
+  // One H200, the same day, 25 sets: where two such tiles share a row of A four of 128 columns do, and ask L2 for more.
+  constexpr double kWidest = 1.005;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   if (!promotes(kernel)) return std::max(factor, pingpong && !dequantises(kernel) ? 0.95 : 0.0);
+  if (is_widest(kernel)) return kWidest;
   return std::max(factor, swapped(kernel) ? kSwapped : pingpong ? kPingpong : kernel.tile_n > kScaleBlockElems ? kWide : 1);
 }
 
@@ -148,6 +154,7 @@ double memory_factor_of_product(const KernelConfig& kernel, double factor, doubl
 double matrix_factor_of_groups(const KernelConfig& kernel, double factor, double rounds) {
   constexpr int kLargeRows = 192;
   constexpr double kFewRounds = 4, kOfTwo = 0.88, kOfThree = 1.02;
+  if (is_widest(kernel)) return factor;
   if (!promotes(kernel) || kernel.tile_m < kLargeRows) return memory_factor_of_groups(kernel, factor);
   return rounds > kFewRounds ? factor : factor * (consumer_warpgroups(kernel) > 2 ? kOfThree : kOfTwo);
 }

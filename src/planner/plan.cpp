@@ -335,7 +335,7 @@ PredictedTime predict_for_groups(const GemmProblem& p, const DeviceSpec& device,
                                                &PredictedTime::reduction_us, &PredictedTime::total_us,  &PredictedTime::waves,
                                                &PredictedTime::useful_share, &PredictedTime::busy_share};
   PredictedTime mean;
-  const bool in_pairs = neighbours(p, device, kernel, s) == 2;
+  const bool in_pairs = neighbours(p, device, kernel, s) == 2 && kernel.tile_n <= kScaleBlockElems;
   for (const auto& [rows, weight] : likely_rows(p)) {
     const GemmProblem batch = as_batch(p, rows);
     s.tiles_m = static_cast<std::int32_t>(tile_shape(batch, kernel).tiles_m);

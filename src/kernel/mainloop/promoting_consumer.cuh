@@ -1,8 +1,8 @@
 // Empties the ring into the accumulators of one warpgroup, for FP8 operands: the tensor cores add up 128 of K, and what they found is
 // multiplied by its scales and promoted to fp32 sums by ordinary instructions. (Hopper's tensor cores add FP8 products with some 14 bits:
-// DeepSeek-V3, arXiv 2412.19437, section 3.3.2.) This goes by units: 64 rows of P over 128 of K, whose short sums have registers of their
-// own. Where registers allow it there are two sets of them, so that the tensor cores fill one while the other is promoted; where they do
-// not, the other warpgroup keeps the tensor cores busy meanwhile.
+// DeepSeek-V3, arXiv 2412.19437, section 3.3.2.) This goes by units: 64 rows of P over 128 of K, with all of Q or half of it, whose short
+// sums have registers of their own. Where registers allow it there are two sets of them, so that the tensor cores fill one while the other
+// is promoted; where they do not, the other warpgroup keeps the tensor cores busy meanwhile.
 #pragma once
 
 #include <type_traits>
@@ -40,10 +40,20 @@ class PromotingConsumer {
   }
 
  private:
-  static constexpr int kChunk = kScaleChunk<config>, kChunks = tile_q(config) / kChunk;
+  static constexpr int kMostRegisters = consumer_warpgroups(config) > 2 ? 128 : 200;
+  // Of Q's tile a unit has all, or half where the short sums of all would be too many.
+  static constexpr int kHalves = (Sums::kBlocks + 1) * Sums::kPerBlock <= kMostRegisters ? 1 : 2;
+  static constexpr int kOfUnit = Sums::kPerBlock / kHalves, kColumns = tile_q(config) / kHalves;
+  static constexpr int kChunk = kScaleChunk<config>, kChunks = kColumns / kChunk;
+  // Which one unit `index` of a stage is.
+  struct Unit {
+    int rows, half, block;  // of P's rows that are this warpgroup's, of Q, of K
+    SLUICE_DEVICE explicit constexpr Unit(int index)
+        : rows(index % blocks), half(index / blocks % kHalves), block(index / blocks / kHalves) {}
+  };
   // The accumulators of one unit.
   struct Short {
-    float values[Sums::kPerBlock];
+    float values[kOfUnit];
   };
   // Those of a unit's rows r and r + 8 and of Q's chunks.
   struct Scales {
@@ -54,11 +64,10 @@ class PromotingConsumer {
   struct Stage {
     std::uint64_t p, q;
   };
-  static constexpr int kUnits = scale_blocks_per_stage(config) * blocks;  // of a stage: unit u is rows u % blocks, block of K u / blocks
-  static constexpr int kOdd = kUnits - 1;                                 // which unit of its stage an odd one is
-  static constexpr int kMostRegisters = consumer_warpgroups(config) > 2 ? 128 : 200;
+  static constexpr int kUnits = scale_blocks_per_stage(config) * kHalves * blocks;  // of a stage
+  static constexpr int kOdd = kUnits - 1;                                           // which unit of its stage an odd one is
   static constexpr int kSets = (Sums::kBlocks + 2) * Sums::kPerBlock <= kMostRegisters ? 2 : 1;
-  static_assert(kUnits <= 2, "which rows and block an odd unit is must be known to the compiler");
+  static_assert(kSets == 1 || kUnits <= 2, "which rows and block an odd unit is must be known to the compiler");
 
   // All that the next unit needs is made ready while the tensor cores are busy with this one, so that nothing but promotion lies between
   // them.
@@ -132,14 +141,14 @@ class PromotingConsumer {
   }
 
   SLUICE_DEVICE Scales scales_of(const Position& at, int unit) const {
-    const int rows = unit % blocks, block = unit / blocks;
+    const auto [rows, half, block] = Unit(unit);
     const arch::SharedAddress p = ring_.scales_p(at, block) + words((first_block_ + rows) * kWgmmaRows + first_row_in_block());
     Scales scales;
     scales.p[0] = load(p);
     scales.p[1] = load(p + words(8));
     SLUICE_UNROLL
     for (int chunk = 0; chunk < kChunks; ++chunk)
-      scales.q[chunk] = load(ring_.scales_q(at, block) + words(chunk * kChunkCopies + arch::lane() % kChunkCopies));
+      scales.q[chunk] = load(ring_.scales_q(at, block) + words((half * kChunks + chunk) * kChunkCopies + arch::lane() % kChunkCopies));
     return scales;
   }
 
@@ -147,13 +156,14 @@ class PromotingConsumer {
   SLUICE_DEVICE void issue(Short& d, const Stage& stage, int unit) const {
     constexpr int kSteps = kScaleBlockElems / arch::kWgmmaDepthBytes;
     constexpr DataType kTypeP = swapped(config) ? config.type_b : config.type_a, kTypeQ = swapped(config) ? config.type_a : config.type_b;
-    const int rows = unit % blocks, block = unit / blocks;
+    const auto [rows, half, block] = Unit(unit);
     arch::wgmma_fence();
     SLUICE_UNROLL
     for (int step = 0; step < kSteps; ++step) {
       const std::uint64_t p =
           arch::advance_descriptor(stage.p, TileP::step_offset_bytes(block * kSteps + step) + rows * TileP::kBlockBytes);
-      const std::uint64_t q = arch::advance_descriptor(stage.q, TileQ::step_offset_bytes(block * kSteps + step));
+      const std::uint64_t q =
+          arch::advance_descriptor(stage.q, TileQ::step_offset_bytes(block * kSteps + step) + half * kColumns * kSwizzleBytes);
       if (step == 0)
         arch::wgmma_8_bit<kTypeP, kTypeQ, false>(d.values, p, q);
       else
@@ -164,12 +174,12 @@ class PromotingConsumer {
 
   // Adds a unit's short sums, times their scales. Behind the last unit of a stage lets go of it, and `at` moves on.
   SLUICE_DEVICE void promote(Sums& sums, Short& from, Scales& scales, Position& at, int unit, bool columns) const {
-    const int rows = unit % blocks, block = unit / blocks;
+    const auto [rows, half, block] = Unit(unit);
     arch::pin_registers(from.values);  // until now they were the tensor cores'
     arch::pin_registers(scales.p);
     arch::pin_registers(scales.q);
     if (columns && by_column()) {
-      multiply_by_column(from, ring_.scales_q(at, block));
+      multiply_by_column(from, ring_.scales_q(at, block) + words(half * kColumns));
       SLUICE_UNROLL
       for (int chunk = 0; chunk < kChunks; ++chunk) scales.q[chunk] = 1.0f;
     }
@@ -182,7 +192,7 @@ class PromotingConsumer {
       const float low = scales.p[0] * scales.q[chunk], high = scales.p[1] * scales.q[chunk];
       SLUICE_UNROLL
       for (int i = 0; i < kChunk / 2; ++i) {
-        float& sum = sums.values[rows][chunk * (kChunk / 2) + i];
+        float& sum = sums.values[rows][half * kOfUnit + chunk * (kChunk / 2) + i];
         sum = arch::fused_multiply_add(from.values[chunk * (kChunk / 2) + i], i % 4 < 2 ? low : high, sum);
       }
     }
@@ -194,7 +204,7 @@ class PromotingConsumer {
   static SLUICE_DEVICE void multiply_by_column(Short& from, arch::SharedAddress scales_q) {
     const arch::SharedAddress mine = scales_q + words(arch::lane() % 4 * 2);
     SLUICE_UNROLL
-    for (int j = 0; j < Sums::kPerBlock / 4; ++j) {
+    for (int j = 0; j < kOfUnit / 4; ++j) {
       float q[2];
       arch::load_shared(mine + words(8 * j), q);
       SLUICE_UNROLL
