@@ -78,6 +78,10 @@ tidy() {
 }
 
 mkdir -p "build-$main" build-sanitize build-tidy
+bash scripts/python.sh torch &  # waits for the network: beside what waits for the processors
+torch=$!
+trap 'kill "$torch" 2>/dev/null' EXIT
+
 check "format" bash scripts/format.sh --check
 check "build, preset $main" build "$main"
 tests "$main"
@@ -85,6 +89,7 @@ check "build, preset sanitize" build sanitize
 tests sanitize
 check "clang-tidy" tidy
 check "python: install, types" bash scripts/python.sh install
+wait "$torch"
 python_tests
 
 echo

@@ -26,10 +26,10 @@ constexpr int kSeedsEach = 3;
 // a warpgroup, half rings, scales that change along K.
 constexpr std::array kKernels = {
     "bf16_rc_coop_64x96x128_c1x1",      "bf16_rc_coop_64x48x128_c1x1",         "bf16_rc_coop_128x128x64_c1x1",
-    "bf16_rc_coop_128x80x64_c1x1",      "bf16_rc_coop_256x144x64_c1x1",        "bf16_rc_coop_8x64x256_c1x1_swap",
+    "bf16_rc_coop_128x80x64_c1x1",      "bf16_rc_coop_256x136x64_c1x1",        "bf16_rc_coop_8x64x256_c1x1_swap",
     "bf16_rc_coop_16x64x256_c1x1_swap", "bf16_rc_coop_32x64x128_c1x1_x2_swap", "e4m3_rc_coop_64x64x128_c1x1_swap"};
 // Whose pieces meet in the workspace alone.
-constexpr const char* kLarge = "bf16_rc_coop_256x144x64_c1x1";
+constexpr const char* kLarge = "bf16_rc_coop_256x136x64_c1x1";
 constexpr const char* kPingpong = "bf16_rc_ping_64x64x64_c1x1";
 
 constexpr int kNeighboursK = 1560;  // shorter products have none
@@ -188,7 +188,7 @@ TEST(Meetings, AreRefusedToKernelsThatCannot) {
         .value();
   };
   refused(planned(kLarge, Reduction::workspace), Reduction::separate,
-          "meet in slices, which those of bf16_rc_coop_256x144x64_c1x1 cannot; plan again");
+          "meet in slices, which those of bf16_rc_coop_256x136x64_c1x1 cannot; plan again");
   refused(planned("bf16_rc_coop_64x64x64_c1x1_swap_anyalign", Reduction::workspace), Reduction::cluster,
           "meet in a cluster, which those of bf16_rc_coop_64x64x64_c1x1_swap_anyalign cannot; plan again");
 }

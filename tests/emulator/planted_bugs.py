@@ -37,7 +37,7 @@ KERNELS = {
     "ring_of_constants": ("streaming, columns_of_b, tma, 8, 16, 64, 1, 1, 1", "bf16_rc_stream_8x16x64_c1x1_swap", "7 1000 3001 1 bf16 0 0 data-parallel fixed 0 workspace b none"),
     "attention": ("bf16, false, 64, 8", "attention", "64 1 0 1500,300,2600"),
     "window": ("bf16, false, 64, 8", "attention", "64 2 900 2600,1000,2500,1700,2400,1300"),
-    "groups": ("pingpong, rows_of_a, tma, 128, 96, 64, 2, 1, 1", "bf16_rc_ping_128x96x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
+    "groups": ("pingpong, rows_of_a, tma, 128, 128, 64, 2, 1, 1", "bf16_rc_ping_128x128x64_c2x1", "460 200 520 1 bf16 0 0 data-parallel fixed 0 workspace none 0,40,170,170,450"),
     "along_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_cr_ping_64x64x64_c1x1", "136 200 460 1 bf16 0 0 data-parallel ticket 0 workspace none k3,40,170,170,450"),
     "fp8_along_k": ("pingpong, rows_of_a, tma, 64, 128, 128, 1, 1, 1", "e4m3_rc_ping_64x128x128_c1x1", "136 200 1536 1 bf16 0 0 data-parallel ticket 0 workspace none k0,256,384,384,1408"),
     "fp8_groups": ("pingpong, rows_of_a, tma, 64, 128, 128, 1, 1, 1", "e4m3_rc_ping_64x128x128_c1x1", "460 200 2000 1 bf16 0 0 data-parallel fixed 0 workspace none 0,42,168,168,450"),

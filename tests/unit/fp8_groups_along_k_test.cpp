@@ -100,12 +100,12 @@ TEST(Fp8GroupsAlongK, PlansAreOfWholeTilesByKernelsWithKTilesOf128) {
   EXPECT_NE(explain(*plan(fp8_along_k(4096, 7168, 63 * 128), h200())).find("with about 1024 of K"), std::string::npos);
   for (const SchedulerKind kind : {SchedulerKind::one_tile_per_cta, SchedulerKind::split_k, SchedulerKind::stream_k, SchedulerKind::hybrid})
     expect_refused(plan(fp8_along_k(), h200(), {.scheduler = kind}), ErrorCode::invalid_argument, {"groups along k", "take data-parallel"});
-  const char* const long_k_tiles = "e4m3_rc_coop_64x64x256_c1x1_swap";
+  const char* const long_k_tiles = "e4m3_rc_coop_32x64x256_c1x1_swap";
   expect_refused(plan(fp8_along_k(), h200(), {.kernel_name = long_k_tiles}), ErrorCode::unsupported, {long_k_tiles});
   Plan bad = *plan(fp8_along_k(), h200());
   bad.kernel = *std::find_if(kernel_list().begin(), kernel_list().end(), [&](const KernelConfig& k) { return name(k) == long_k_tiles; });
   bad.scheduler.cluster_m = bad.scheduler.cluster_n = 1;
-  bad.scheduler.tiles_m = 64, bad.scheduler.tiles_n = 112, bad.scheduler.k_tiles = 32;
+  bad.scheduler.tiles_m = 128, bad.scheduler.tiles_n = 112, bad.scheduler.k_tiles = 32;
   expect_refused(check_plan(bad), ErrorCode::invalid_argument, {long_k_tiles, "cannot find out"});
 }
 

@@ -1,6 +1,7 @@
 // Operands for tests of whole products, with memory laid out as the problem says and nothing else.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -66,6 +67,8 @@ class Elements {
   std::int64_t count_;
 };
 
+constexpr std::int64_t kScaleBlock = 128;  // of K, with one scale
+
 enum class Values { integers, normal };
 
 // All the memory of a problem. D starts as NaN.
@@ -118,8 +121,11 @@ struct GemmData {
   double before_activation(std::int64_t batch, std::int64_t row, std::int64_t column) const {
     double sum = 0;
     if (problem.epilogue.alpha != 0)
-      for (std::int64_t k = 0; k < problem.k; ++k)
-        sum += get_a(batch, row, k) * get_scale_a(batch, row, k) * get_b(batch, k, column) * get_scale_b(batch, k, column);
+      for (std::int64_t block = 0; block < problem.k; block += kScaleBlock) {
+        const double scale_of_a = get_scale_a(batch, row, block), scale_of_b = get_scale_b(batch, block, column);
+        for (std::int64_t k = block; k < std::min(problem.k, block + kScaleBlock); ++k)
+          sum += get_a(batch, row, k) * scale_of_a * get_b(batch, k, column) * scale_of_b;
+      }
     sum *= problem.epilogue.alpha;
     if (problem.epilogue.beta != 0) sum += problem.epilogue.beta * c.get(batch * problem.batch_stride_c + row * problem.ldc + column);
     if (problem.epilogue.bias == Bias::per_row) sum += bias.get(row);
@@ -146,7 +152,7 @@ struct GemmData {
     for (Elements* each : {&a, &b, &c, &bias}) randomise(*each, values, random);
     for (Elements* each : {&d, &scale_a, &scale_b, &scale_d}) each->fill(std::numeric_limits<double>::quiet_NaN());
     for (std::int64_t batch = 0; batch < problem.batch; ++batch)
-      for (std::int64_t k = 0; k < problem.k; k += 128) {
+      for (std::int64_t k = 0; k < problem.k; k += kScaleBlock) {
         for (std::int64_t row = 0; row < problem.m && problem.scaling_a != Scaling::none; ++row)
           scale_a.set(batch * problem.batch_stride_scale_a + index_scale_a(row, k), random_scale(values, random));
         for (std::int64_t column = 0; column < problem.n && problem.scaling_b != Scaling::none; ++column)

@@ -149,7 +149,7 @@ void expect_refused(const GemmProblem& problem, const PlanOptions& options, Erro
 
 TEST(Reductions, RefusedWhereTheKernelCannot) {
   constexpr auto unsupported = ErrorCode::unsupported;
-  for (const char* kernel : {"bf16_rc_coop_256x144x64_c1x1", "bf16_rc_coop_128x256x64_c2x1", "bf16_rc_ping_64x64x64_c1x1",
+  for (const char* kernel : {"bf16_rc_coop_256x136x64_c1x1", "bf16_rc_coop_128x256x64_c2x1", "bf16_rc_ping_64x64x64_c1x1",
                              "bf16_rc_coop_64x64x64_c1x1_swap_anyalign"})
     expect_refused(kTwoTiles, meeting(Reduction::separate, 2, kernel), unsupported,
                    "pieces of " + std::string(kernel) +

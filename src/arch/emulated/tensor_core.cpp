@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <numeric>
 
 #include "arch/emulated/machine.hpp"
 #include "arch/emulated/numbers.hpp"
@@ -125,23 +127,34 @@ void multiply_exact(const std::vector<float>& p, const std::vector<float>& q, in
     }
 }
 
-// Terms are aligned to the largest and cut off below its 14th bit.
-void multiply_14_bits(const std::vector<float>& p, const std::vector<float>& q, int k_elems, int columns, float* sums) {
-  constexpr int kFractionBits = 13;
+// Terms are aligned to the largest and cut off below its 14th bit. Aligned they are numbers below 2^14, so that integers add them exactly.
+void multiply_14_bits(const std::vector<float>& p, const std::vector<float>& q, int columns, float* sums) {
+  constexpr int kFractionBits = 13, kDepth = kDepthBytes;
+  constexpr std::uint32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000;
   for (int row = 0; row < kRows; ++row)
     for (int n = 0; n < columns; ++n) {
+      const float* from_p = p.data() + row * kDepth;
+      const float* from_q = q.data() + n * kDepth;
       float& sum = sums[row * columns + n];
-      double terms[kDepthBytes + 1];
-      double largest = std::abs(terms[k_elems] = sum);
-      for (int k = 0; k < k_elems; ++k) {
-        terms[k] = static_cast<double>(p[flat(row, k_elems, k)]) * q[flat(n, k_elems, k)];
-        largest = std::max(largest, std::abs(terms[k]));
+      float terms[kDepth + 1];  // a product of two numbers of 8 bits is one of 24
+      for (int k = 0; k < kDepth; ++k) terms[k] = from_p[k] * from_q[k];
+      terms[kDepth] = sum;
+      std::int32_t largest = 0;  // numbers without their signs are ordered as their bits are
+      for (const float term : terms)
+        largest = std::max(largest, static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(term) & kMagnitude));
+      if (largest >= static_cast<std::int32_t>(kInfinity)) {
+        sum = std::accumulate(std::begin(terms), std::end(terms), 0.0f);
+        continue;
       }
-      double total = 0;
-      const bool finite = std::isfinite(largest) && largest > 0;
-      const int shift = finite ? kFractionBits - std::ilogb(largest) : 0;
-      for (int k = 0; k <= k_elems; ++k) total += finite ? std::scalbn(std::trunc(std::scalbn(terms[k], shift)), -shift) : terms[k];
-      sum = static_cast<float>(total);
+      if (largest == 0) {
+        sum = 0;
+        continue;
+      }
+      const int shift = kFractionBits - std::ilogb(std::bit_cast<float>(largest));
+      const double aligned = std::scalbn(1.0, shift);
+      std::int32_t total = 0;
+      for (const float term : terms) total += static_cast<std::int32_t>(term * aligned);
+      sum = static_cast<float>(std::scalbn(static_cast<double>(total), -shift));
     }
 }
 
@@ -153,7 +166,7 @@ void carry_out(const Warpgroup& group, const WgmmaOp& op) {
   const std::vector<float> q = gather(*group.cta, packets(decode(op.q, op.at), s.q_major, s.columns, op.at), s.q, s.q_major, s.columns);
   if (!s.adds) std::fill(op.accumulator->values.begin(), op.accumulator->values.end(), 0.0f);
   if (is_8_bit(s.p) && machine().options().fp8 == Fp8Accumulation::hopper)
-    multiply_14_bits(p, q, depth(s.p), s.columns, op.accumulator->values.data());
+    multiply_14_bits(p, q, s.columns, op.accumulator->values.data());
   else
     multiply_exact(p, q, depth(s.p), s.columns, op.accumulator->values.data());
   ++machine().statistics.multiplications;
