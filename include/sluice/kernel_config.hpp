@@ -35,6 +35,7 @@ struct KernelConfig {
   int cluster_m = 1;    // CTAs of a cluster along M: they share tiles of B
   int cluster_n = 1;    // along N: they share tiles of A
   int ctas_per_sm = 1;  // that fit at once
+  bool plain = false;   // compiled a second time without what most products do not ask for; run() takes it by itself, no plan names it
 
   bool operator==(const KernelConfig&) const = default;
 };

@@ -24,7 +24,7 @@ constexpr std::int64_t group_numbers(const GemmProblem& p) { return p.grouping =
 // Whether the kernel can find out the tiles of groups (Grouping): beside three consumer warpgroups that dequantise, producers have too few
 // registers for it, unless these slice K, and so have few rows.
 constexpr bool computes_groups(const KernelConfig& c) {
-  return !streams(c) && (consumer_warpgroups(c) <= 2 || !dequantises(c) || k_slices(c) > 1);
+  return !c.plain && !streams(c) && (consumer_warpgroups(c) <= 2 || !dequantises(c) || k_slices(c) > 1);
 }
 
 // Whether a kernel can fetch rows of A in boxes of as many as a wgmma takes, so that boxes behind a group's end need not come at all.

@@ -110,15 +110,11 @@ constexpr int operand_bytes_q(const KernelConfig& c) { return tile_q(c) * c.tile
 constexpr int stage_bytes(const KernelConfig& c) { return operand_bytes_p(c) + operand_bytes_q(c); }
 
 struct SharedMemoryLayout {
-  int stages = 0;
-  int stage_bytes = 0;
-  int staging_buffers = 0;  // for each consumer warpgroup
-  int staging_offset = 0;
-  int scale_offset = 0;  // the scales of all stages
-  int work_offset = 0;   // the ring of work tiles and that of tickets, then their barriers, a full and an empty one for each slot
-  int ticket_offset = 0;
-  int work_barrier_offset = 0;
-  int ticket_barrier_offset = 0;
+  int stages = 0, stage_bytes = 0;
+  int staging_buffers = 0;                   // for each consumer warpgroup
+  int staging_offset = 0, scale_offset = 0;  // of all buffers, and of the scales of all stages
+  int work_offset = 0;  // the ring of work tiles and that of tickets, then their barriers, a full and an empty one for each slot
+  int ticket_offset = 0, work_barrier_offset = 0, ticket_barrier_offset = 0;
   int reduction_barrier_offset = 0;  // Reduction::cluster
   int verdict_offset = 0;            // Reduction::separate
   int barrier_offset = 0;            // of the stages
@@ -130,12 +126,12 @@ struct SharedMemoryLayout {
 // Room for a whole tile lets the epilogue end without waiting for the copy engine, but a ring of under four stages does not cover
 // memory's latency: staging gives way to a longer ring. Slices of K need a buffer each: the first alone stores, the others leave sums.
 constexpr SharedMemoryLayout shared_memory_layout(const KernelConfig& c) {
-  constexpr int kEnoughStages = 4, kMostStagingBuffers = 4, kFewestToOverlap = 2;
+  constexpr int kMostStagingBuffers = 4, kFewestToOverlap = 2;
   if (streams(c)) return {.total_bytes = most_streaming_shared_bytes(c)};
   const int chunks = blocks_per_warpgroup(c) * store_chunks(c, 2).all(), fewest = k_slices(c) > 1 ? 1 : kFewestToOverlap;
   const int wanted = chunks < fewest ? fewest : chunks < kMostStagingBuffers ? chunks : kMostStagingBuffers;
   SharedMemoryLayout best;
-  for (int buffers = wanted; buffers >= 1 && best.stages < kEnoughStages; buffers /= 2) {
+  for (int buffers = wanted; buffers >= 1 && best.stages < enough_stages(c); buffers /= 2) {
     const int staging = buffers * consumer_warpgroups(c) * staging_buffer_bytes(c);
     const int ring = shared_memory_limit_bytes(c) - staging - kWorkRingBytes - 2 * kMostStages * kBarrierBytes;
     const int bytes = stage_bytes(c) + scale_bytes(c), fit = bytes > 0 ? in_whole_slices(c, ring / bytes) : 0,

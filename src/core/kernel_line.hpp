@@ -14,6 +14,11 @@ constexpr KernelConfig with_types_and_layout(KernelConfig config, DataType type_
   return config;
 }
 
+constexpr KernelConfig plain(KernelConfig config) {
+  config.plain = true;
+  return config;
+}
+
 #define SLUICE_KERNEL_CONFIG(schedule_, order_, load_, tile_m_, tile_n_, tile_k_, cluster_m_, cluster_n_, ctas_per_sm_)                    \
   ::sluice::KernelConfig {                                                                                                                 \
     .schedule = ::sluice::KernelSchedule::schedule_, .order = ::sluice::OperandOrder::order_, .load = ::sluice::LoadPath::load_,           \

@@ -18,7 +18,14 @@ constexpr int scale_bytes(const KernelConfig& c) {
 
 // Whether a consumer warpgroup holds whole blocks of 128 columns of its rows of D, so that it can find their scales.
 constexpr bool can_find_scales(const KernelConfig& c) {
-  return promotes(c) && c.order == OperandOrder::rows_of_a && c.tile_n == kScaleBlockElems;
+  return promotes(c) && !c.plain && c.order == OperandOrder::rows_of_a && c.tile_n == kScaleBlockElems;
+}
+
+// How many stages cover memory's latency, so that no staging buffers are given up for more. In FP8 a stage of 256 rows is a thousand
+// cycles' work; one of 128 x 256 as well, but such tiles are for weights that stream, which want bytes on their way.
+constexpr int enough_stages(const KernelConfig& c) {
+  constexpr int kLongStageRows = 256;
+  return promotes(c) && c.tile_m >= kLongStageRows ? 3 : 4;
 }
 
 // The warp of the producers that fetches scales. Each lane arrives when its words have come, and one for what the copy engine brings.

@@ -24,7 +24,7 @@ class Dispatcher {
 
   // Whether items are known before the predecessor has finished: it may still use the memory of tickets, and be what sizes groups.
   static SLUICE_DEVICE bool known_early(const GemmParams& params) {
-    return params.scheduler.claim == WorkClaim::fixed && params.groups.grouping == Grouping::none;
+    return config.plain || (params.scheduler.claim == WorkClaim::fixed && params.groups.grouping == Grouping::none);
   }
 
   // By the whole warp. The first item with work, `item` or behind it, goes into the ring at once.
@@ -32,8 +32,8 @@ class Dispatcher {
     Places<config>::claim(params_.places, item);
     const auto& items = params_.schedule.items;
     TilePiece piece{.peers = 0};
-    if (!items.cuts()) {  // one after the other: this runs once, from cold instruction memory, and somebody waits for it
-      if (item < items.count()) piece = items.piece_at(item);
+    if (config.plain || !items.cuts()) {  // one after the other: this runs once, from cold instruction memory, and somebody waits for it
+      if (item < items.count()) piece = items.piece_at(item, config.plain);
     } else {
       SLUICE_NO_UNROLL
       for (; item < items.count(); item += units())
@@ -54,7 +54,7 @@ class Dispatcher {
     for (;;) {
       item = early ? item + units() : tickets_.next(params_.reduction.counter, items);
       if (item >= items) break;
-      const WorkTile tile = of_this_cta(params_.schedule.item_at(item));
+      const WorkTile tile = of_this_cta(params_.schedule.item_at(item, config.plain));
       if (tile.peers > 0) work_.put(tile, at);
     }
     work_.put_end(at);

@@ -26,8 +26,8 @@ class AnyItems {
   SLUICE_HOST_DEVICE constexpr std::int32_t count() const { return count_; }
   // Whether some items may be empty.
   SLUICE_HOST_DEVICE constexpr bool cuts() const { return cuts_; }
-  SLUICE_HOST_DEVICE constexpr TilePiece piece_at(std::int32_t item) const {
-    return cuts_ ? stream_k_.piece_at(item) : split_k_.piece_at(item);
+  SLUICE_HOST_DEVICE constexpr TilePiece piece_at(std::int32_t item, bool uncut = false) const {
+    return cuts_ && !uncut ? stream_k_.piece_at(item) : split_k_.piece_at(item);
   }
 
  private:
@@ -45,7 +45,9 @@ struct Schedule {
 
   Schedule() = default;
   SLUICE_HOST_DEVICE constexpr explicit Schedule(const SchedulerParams& p) : items(p), order(p) {}
-  SLUICE_HOST_DEVICE constexpr WorkTile item_at(std::int32_t item) const { return order.place(items.piece_at(item)); }
+  SLUICE_HOST_DEVICE constexpr WorkTile item_at(std::int32_t item, bool uncut = false) const {
+    return order.place(items.piece_at(item, uncut));
+  }
 };
 
 }  // namespace sluice

@@ -25,14 +25,16 @@ class TileStore {
   }
 
   SLUICE_DEVICE void store(const Accumulators<config>& sums, const WorkTile& tile, const TilePart& part) {
-    const DataType staged = params_.path == StorePath::elementwise ? DataType::fp32 : params_.type_d;
+    constexpr DataType kPlain = is_fp8(config.type_a) ? DataType::bf16 : config.type_a;
+    const DataType staged = config.plain ? kPlain : params_.path == StorePath::elementwise ? DataType::fp32 : params_.type_d;
     with_data_type(staged, [&]<DataType type>() { store_chunks_of<type>(sums, tile, part); });
   }
 
   // Before the CTA ends: the copy engine must have read the buffers.
-  SLUICE_DEVICE void finish() const {
-    if (is_storing_thread()) arch::bulk_wait_read<0>();
-  }
+  static SLUICE_DEVICE void finish() { may_store() ? arch::bulk_wait_read<0>() : void(); }
+
+  // Handing over a box takes a warp some 150 cycles: each warp hands over another one.
+  static SLUICE_DEVICE bool may_store() { return arch::lane() == 0; }
 
   static constexpr int kFirstBarrier = 1;  // named barriers kFirstBarrier and kFirstBarrier + 1
 
@@ -47,7 +49,7 @@ class TileStore {
             tile.row_end};
   }
 
-  SLUICE_DEVICE bool is_storing_thread() const { return arch::thread_in_warpgroup() == 0; }
+  static SLUICE_DEVICE bool stores(int box) { return may_store() && arch::thread_in_warpgroup() / 32 == box % kWarpsPerWarpgroup; }
   SLUICE_DEVICE void sync_warpgroup() const { arch::named_barrier_sync(barrier_id_, kWarpgroupThreads); }
 
   // `staged` is the type in the staging buffers: D's, or fp32 when single elements remain to be finished.
@@ -60,7 +62,7 @@ class TileStore {
     const auto first_packet = [&](int chunk) { return chunk / kPerBlock * (tile_q(config) / 8) + chunk % kPerBlock * (kChunks.width / 8); };
     const auto in_part = [&](int chunk) {
       const int width = chunk % kPerBlock < kChunks.count ? kChunks.width : kChunks.rest;
-      return part.end > first_packet(chunk) && (part.begin - first_packet(chunk)) * 8 < width;
+      return config.plain || (part.end > first_packet(chunk) && (part.begin - first_packet(chunk)) * 8 < width);
     };
     // Loops that stay loops: code exists once. Registers need indices known to the compiler, so chunks are found by comparison.
     SLUICE_NO_UNROLL
@@ -68,7 +70,7 @@ class TileStore {
       if (kAtOnce == 1 && !in_part(first)) continue;
       const arch::SharedAddress buffers = buffers_ + taken % kBuffers * staging_buffer_bytes(config);
       // What the buffers held has left: boxes of the tile before, or that of the chunk `kBuffers` before.
-      if (is_storing_thread()) taken == 0 ? arch::bulk_wait_read<0>() : arch::bulk_wait_read<kBuffers - 1>();
+      if (may_store()) taken == 0 ? arch::bulk_wait_read<0>() : arch::bulk_wait_read<kBuffers - 1>();
       sync_warpgroup();
       SLUICE_UNROLL
       for (int i = 0; i < kAll; ++i) {
@@ -85,7 +87,7 @@ class TileStore {
       ++taken;
       SLUICE_NO_UNROLL
       for (int chunk = first; chunk < first + kAtOnce; ++chunk) {
-        if (!in_part(chunk)) continue;
+        if (!in_part(chunk) || (params_.path == StorePath::copy_engine && !stores(chunk % kAtOnce))) continue;
         const BoxCorner at = corner(tile, chunk / kPerBlock, chunk % kPerBlock * kChunks.width);
         const arch::SharedAddress buffer = buffers + chunk % kAtOnce * staging_buffer_bytes(config);
         const int begin = (part.begin - first_packet(chunk)) * 8, end = (part.end - first_packet(chunk)) * 8;
@@ -117,7 +119,6 @@ class TileStore {
         return;
       }
     }
-    if (!is_storing_thread()) return;
     for (int box = 0; box < boxes; ++box)
       store_box<staged, width>(map, {at.m, at.n + box * width, at.batch, at.row_end}, buffer + box * kBoxBytes<staged, width>);
     arch::bulk_commit();
@@ -126,7 +127,7 @@ class TileStore {
   // Swapped fp32: 64 columns of D are two boxes of 128-byte rows.
   template <DataType type, int width>
   SLUICE_DEVICE void store_box(const arch::TensorMap& map, BoxCorner at, arch::SharedAddress buffer) const {
-    if (params_.clips_rows && !clip_rows(params_, at.row_end, store_box_rows(config, width), at.m, at.batch)) return;
+    if (!config.plain && params_.clips_rows && !clip_rows(params_, at.row_end, store_box_rows(config, width), at.m, at.batch)) return;
     arch::tma_store(map, {at.n, at.m, at.batch}, buffer);
     if constexpr (kTransposed && type == DataType::fp32)
       arch::tma_store(map, {at.n + kWgmmaRows / 2, at.m, at.batch}, buffer + width * kSwizzleBytes);

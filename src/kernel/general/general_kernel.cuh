@@ -178,7 +178,7 @@ class GeneralKernel {
       store(sums, tile, warpgroup, block, acquired);
       at.stage = arch::uniform(at.stage);  // as in GemmKernel
     }
-    if (arch::thread_in_warpgroup() == 0) arch::bulk_wait_read<0>();  // before the CTA ends: the copy engine has read the buffers
+    TileStore<config>::finish();
   }
 
   // Block scales, the usual ones, were applied along K, and cost nothing here.
@@ -191,7 +191,7 @@ class GeneralKernel {
   SLUICE_DEVICE void store(const Accumulators<config>& sums, WorkTile tile, int warpgroup, int block, int& acquired) const {
     constexpr int kStagingBytes = Ring::kLayout.staging_buffers * staging_buffer_bytes(config);
     const EpilogueParams& group = params_.general.prepared[tile.group].epilogue;
-    if (arch::thread_in_warpgroup() == 0 && tile.group != acquired && group.path == StorePath::copy_engine) {  // it stores
+    if (TileStore<config>::may_store() && tile.group != acquired && group.path == StorePath::copy_engine) {
       if (params_.general.stores_chunks) arch::acquire_tensor_map(group.map_d);
       if (params_.general.stores_rest) arch::acquire_tensor_map(group.map_d_rest);
     }

@@ -40,7 +40,7 @@ class ScaleProducer {
     const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
     const Words<Operand::p> p(scale_p_, tile, first_block);
     const Words<Operand::q> q(scale_q_, tile, first_block);
-    if (kBlocks == 1 && p.run_bytes() > 0 && q.for_chunks()) return load_rows_and_chunks<true>(at, tile, p, q, first);
+    if (config.plain || (kBlocks == 1 && p.run_bytes() > 0 && q.for_chunks())) return load_rows_and_chunks<true>(at, tile, p, q, first);
     if (first) arch::wait_for_predecessor();
     if (kBlocks == 1 && p.between_runs() && q.for_chunks())
       load_rows_and_chunks<false>(at, tile, p, q, false);

@@ -6,6 +6,7 @@
 #include "core/check_arguments.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/kernel_line.hpp"
 #include "core/launched_clusters.hpp"
 #include "core/profiler_range.hpp"
 #include "launch/bind.hpp"
@@ -17,6 +18,7 @@
 #include "launch/cuda/registry.hpp"
 #include "launch/cuda/tensor_map.hpp"
 #include "launch/cuda/traced.hpp"
+#include "launch/plain.hpp"
 
 namespace sluice {
 
@@ -43,11 +45,12 @@ Status launch(const Plan& plan, const void* kernel, void* params, Stream stream)
 }
 
 Status run(const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes, Stream stream) {
-  return run_kernel(find_gemm_kernel(plan.kernel), plan, arguments, workspace, workspace_bytes, {}, stream);
+  const void* const kernel = plan.kernel.plain ? nullptr : find_gemm_kernel(plan.kernel);
+  return run_kernel(kernel, find_gemm_kernel(plain(plan.kernel)), plan, arguments, workspace, workspace_bytes, {}, stream);
 }
 
-Status run_kernel(const void* kernel, const Plan& plan, const GemmArguments& arguments, void* workspace, std::size_t workspace_bytes,
-                  const TraceParams& trace, Stream stream) {
+Status run_kernel(const void* kernel, const void* if_plain, const Plan& plan, const GemmArguments& arguments, void* workspace,
+                  std::size_t workspace_bytes, const TraceParams& trace, Stream stream) {
   const ProfilerRange range("sluice run");
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (workspace_bytes < plan.workspace_bytes || (plan.workspace_bytes > 0 && workspace == nullptr))
@@ -65,7 +68,7 @@ Status run_kernel(const void* kernel, const Plan& plan, const GemmArguments& arg
   if (!params) return params.error();
   bind_places(plan, workspace, &places_of_current_device, *params);
   TracedGemmParams all{*params, trace};
-  return launch(plan, kernel, &all, stream);
+  return launch(plan, if_plain != nullptr && is_plain(plan, *params) ? if_plain : kernel, &all, stream);
 }
 
 }  // namespace sluice

@@ -15,6 +15,7 @@
 #include "core/check_plan.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/kernel_line.hpp"
 #include "core/launched_clusters.hpp"
 #include "kernel/kernel_entry.hpp"
 #include "launch/bind.hpp"
@@ -24,6 +25,7 @@
 #include "launch/emulator/tensor_map.hpp"
 #include "launch/emulator/traced_on_emulator.hpp"
 #include "launch/kernel_map.hpp"
+#include "launch/plain.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
@@ -95,11 +97,12 @@ Status check_flags_cleared(const KernelConfig& kernel, const float* workspace, s
 Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const EmulatorOptions& options, const Progress& progress) {
   if (is_general(plan.problem)) return run_general_on_emulator(plan, arguments, options, progress);
   if (Status s = check_group_sizes(plan.problem, arguments.groups); !s) return s;
-  return run_kernel_on_emulator(find_emulated_kernel(plan.kernel), plan, arguments, {}, {}, options, progress);
+  const EmulatedKernel kernel = plan.kernel.plain ? nullptr : find_emulated_kernel(plan.kernel);
+  return run_kernel_on_emulator(kernel, find_emulated_kernel(plain(plan.kernel)), plan, arguments, {}, {}, options, progress);
 }
 
-Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const GemmArguments& arguments, TraceBuffer buffer,
-                              const TraceParams& trace, const EmulatorOptions& options, const Progress& progress) {
+Status run_kernel_on_emulator(EmulatedKernel kernel, EmulatedKernel if_plain, const Plan& plan, const GemmArguments& arguments,
+                              TraceBuffer buffer, const TraceParams& trace, const EmulatorOptions& options, const Progress& progress) {
   if (Status s = check_plan(plan); !s) return s;
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (Status s = check_options(options); !s) return s;
@@ -113,6 +116,7 @@ Status run_kernel_on_emulator(EmulatedKernel kernel, const Plan& plan, const Gem
   if (!params) return params.error();
   bind_places(plan, workspace.data(), &places_backwards, *params);
   const TracedGemmParams all{*params, trace};
+  if (if_plain != nullptr && is_plain(plan, *params)) kernel = if_plain;
 
   const int cluster = launched_cluster_size(plan);
   emulated::Launch launch{
