@@ -47,57 +47,29 @@ constexpr void for_each_kernel_of_line(F&& f) {
 template <class F>
 constexpr void for_each_kernel(F&& f) {
 #define SLUICE_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
-#define SLUICE_TRACED_KERNEL(...)
-#define SLUICE_GENERAL_KERNEL(...)
-#define SLUICE_PLAIN_KERNEL(...)
 #include "core/kernel_list.def"
-#undef SLUICE_KERNEL
-#undef SLUICE_TRACED_KERNEL
-#undef SLUICE_GENERAL_KERNEL
-#undef SLUICE_PLAIN_KERNEL
 }
 
 // The same of those that are compiled with a recorder, too.
 template <class F>
 constexpr void for_each_traced_kernel(F&& f) {
-#define SLUICE_KERNEL(...)
 #define SLUICE_TRACED_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
-#define SLUICE_GENERAL_KERNEL(...)
-#define SLUICE_PLAIN_KERNEL(...)
 #include "core/kernel_list.def"
-#undef SLUICE_KERNEL
-#undef SLUICE_TRACED_KERNEL
-#undef SLUICE_GENERAL_KERNEL
-#undef SLUICE_PLAIN_KERNEL
 }
 
 // And of those that are compiled for general groups, too.
 template <class F>
 constexpr void for_each_general_kernel(F&& f) {
-#define SLUICE_KERNEL(...)
-#define SLUICE_TRACED_KERNEL(...)
 #define SLUICE_GENERAL_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
-#define SLUICE_PLAIN_KERNEL(...)
 #include "core/kernel_list.def"
-#undef SLUICE_KERNEL
-#undef SLUICE_TRACED_KERNEL
-#undef SLUICE_GENERAL_KERNEL
-#undef SLUICE_PLAIN_KERNEL
 }
 
 // And of those that are compiled for plain products, too: plain() of each.
 template <class F>
 constexpr void for_each_plain_kernel(F&& of_each) {
   const auto f = [&]<KernelConfig listed>() { of_each.template operator()<plain(listed)>(); };
-#define SLUICE_KERNEL(...)
-#define SLUICE_TRACED_KERNEL(...)
-#define SLUICE_GENERAL_KERNEL(...)
 #define SLUICE_PLAIN_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
 #include "core/kernel_list.def"
-#undef SLUICE_KERNEL
-#undef SLUICE_TRACED_KERNEL
-#undef SLUICE_GENERAL_KERNEL
-#undef SLUICE_PLAIN_KERNEL
 }
 
 #undef SLUICE_EACH_OF_LINE
