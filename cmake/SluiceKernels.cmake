@@ -1,10 +1,10 @@
 # The kernels, for each machine instance files of a few lines of core/kernel_list.def each (those with a recorder, for general groups and
-# for plain products have lines of their own), one for each type that quantize and histogram read, one for the packing of weights of 4 bits, one for what
+# short ones have lines of their own), one for each type that quantize and histogram read, one for the packing of weights of 4 bits, one for what
 # prepares general groups, one for each pair of types and head size of attention, and the launch room.
 
 set(list_file ${PROJECT_SOURCE_DIR}/src/core/kernel_list.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
-file(STRINGS ${list_file} kernel_lines REGEX "^SLUICE_(TRACED_|GENERAL_|PLAIN_)?KERNEL\\(")
+file(STRINGS ${list_file} kernel_lines REGEX "^SLUICE_(TRACED_|GENERAL_|SHORT_)?KERNEL\\(")
 
 # Headers are half of what a file with one line takes to compile.
 set(lines_per_file 4)
@@ -13,7 +13,7 @@ set(lines_per_file 4)
 function(sluice_instances folder extension out)
   set(files)
   foreach(line IN LISTS kernel_lines)
-    string(REGEX REPLACE "^SLUICE_(TRACED_|GENERAL_|PLAIN_)?KERNEL\\((.*)\\).*$" "\\2" name "${line}")
+    string(REGEX REPLACE "^SLUICE_(TRACED_|GENERAL_|SHORT_)?KERNEL\\((.*)\\).*$" "\\2" name "${line}")
     string(REGEX REPLACE ", *" "_" name "${name}")
     set(header kernel/kernel_instance)
     if(line MATCHES "[(][a-z0-9]+, *streaming,")
@@ -25,9 +25,8 @@ function(sluice_instances folder extension out)
     elseif(line MATCHES "^SLUICE_GENERAL_KERNEL")
       set(header kernel/general/general_instance)
       string(PREPEND name general_)
-    elseif(line MATCHES "^SLUICE_PLAIN_KERNEL")
-      set(header kernel/plain_instance)
-      string(PREPEND name plain_)
+    elseif(line MATCHES "^SLUICE_SHORT_KERNEL")
+      set(header kernel/short_instance)
     endif()
     string(MAKE_C_IDENTIFIER ${header} kind)
     math(EXPR place "0${lines_of_${kind}} % ${lines_per_file}")

@@ -21,6 +21,10 @@ enum class OperandOrder : std::uint8_t { rows_of_a, columns_of_b };
 // tma: the tensor memory accelerator, 16-byte aligned pointers and strides. threads: ordinary loads, any alignment.
 enum class LoadPath : std::uint8_t { tma, threads };
 
+// What a kernel is compiled for. all: whatever it can do. Some are compiled a second time for less, a fifth as long: plain for plain
+// products, groups for groups of rows in whole tiles (launch/scope.hpp). run() takes these by itself; plans name those for all.
+enum class KernelScope : std::uint8_t { all, plain, groups };
+
 struct KernelConfig {
   DataType type_a = DataType::bf16;
   DataType type_b = DataType::bf16;
@@ -35,7 +39,7 @@ struct KernelConfig {
   int cluster_m = 1;    // CTAs of a cluster along M: they share tiles of B
   int cluster_n = 1;    // along N: they share tiles of A
   int ctas_per_sm = 1;  // that fit at once
-  bool plain = false;   // compiled a second time without what most products do not ask for; run() takes it by itself, no plan names it
+  KernelScope scope = KernelScope::all;
 
   bool operator==(const KernelConfig&) const = default;
 };
@@ -48,6 +52,7 @@ std::optional<KernelSchedule> parse_kernel_schedule(std::string_view text);
 std::optional<OperandOrder> parse_operand_order(std::string_view text);
 std::optional<LoadPath> parse_load_path(std::string_view text);
 
+constexpr bool is_short(const KernelConfig& config) { return config.scope != KernelScope::all; }
 constexpr int cluster_size(const KernelConfig& config) { return config.cluster_m * config.cluster_n; }
 
 // Stable and unique: "bf16_rc_coop_128x256x64_c2x1" ("e4m3xe5m2_rc_..." where types differ), with "_x2" (CTAs per SM), "_swap" and

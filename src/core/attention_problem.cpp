@@ -8,6 +8,7 @@
 
 #include "core/attention_config.hpp"
 #include "core/check_attention.hpp"
+#include "core/check_workspace.hpp"
 
 namespace sluice {
 namespace {
@@ -185,11 +186,9 @@ Result<AttentionProblem> check_plan(const AttentionPlan& plan, const void* works
       plan.shared_memory_bytes != attention_layout(config, attention_rows(*valid), plan.stages, plan.run_levels).bytes ||
       plan.workspace_bytes < attention_workspace_bytes(plan))
     return invalid("the plan was not made for its problem; take one from plan_attention()");
-  if (valid->batch > 0 && (workspace == nullptr || workspace_bytes < plan.workspace_bytes))
-    return Error{ErrorCode::workspace_too_small, "the workspace has " + std::to_string(workspace == nullptr ? 0 : workspace_bytes) +
-                                                     " bytes; the plan needs " + std::to_string(plan.workspace_bytes) +
-                                                     " (AttentionPlan::workspace_bytes)"};
-  if (valid->batch > 0 && reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAlignment != 0)
+  if (valid->batch == 0) return valid;
+  if (Status s = check_workspace(workspace, workspace_bytes, plan.workspace_bytes, "AttentionPlan::workspace_bytes"); !s) return s.error();
+  if (reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAlignment != 0)
     return Error{ErrorCode::misaligned, "the workspace must lie at a multiple of 256 bytes; move it"};
   return valid;
 }

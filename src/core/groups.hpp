@@ -24,7 +24,7 @@ constexpr std::int64_t group_numbers(const GemmProblem& p) { return p.grouping =
 // Whether the kernel can find out the tiles of groups (Grouping): beside three consumer warpgroups that dequantise, producers have too few
 // registers for it, unless these slice K, and so have few rows.
 constexpr bool computes_groups(const KernelConfig& c) {
-  return !c.plain && !streams(c) && (consumer_warpgroups(c) <= 2 || !dequantises(c) || k_slices(c) > 1);
+  return c.scope != KernelScope::plain && !streams(c) && (consumer_warpgroups(c) <= 2 || !dequantises(c) || k_slices(c) > 1);
 }
 
 // Whether a kernel can fetch rows of A in boxes of as many as a wgmma takes, so that boxes behind a group's end need not come at all.
@@ -37,7 +37,7 @@ constexpr bool fetches_by_blocks(const GemmProblem& p, const KernelConfig& c) { 
 // Whether a kernel can multiply groups along K. Where they end anywhere, the copy engine leaves out what lies behind, and K is the
 // direction of its rows; those of FP8 end with a block of scales, and so with a k-tile of one.
 constexpr bool computes_groups_along_k(const KernelConfig& c) {
-  if (!computes_groups(c) || dequantises(c) || c.load != LoadPath::tma) return false;
+  if (!computes_groups(c) || is_short(c) || dequantises(c) || c.load != LoadPath::tma) return false;
   return promotes(c) ? scale_blocks_per_stage(c) == 1 : !k_major_a(c) && !k_major_b(c);
 }
 

@@ -64,11 +64,14 @@ constexpr void for_each_general_kernel(F&& f) {
 #include "core/kernel_list.def"
 }
 
-// And of those that are compiled for plain products, too: plain() of each.
+// And of the short ones: each with its scope.
 template <class F>
-constexpr void for_each_plain_kernel(F&& of_each) {
-  const auto f = [&]<KernelConfig listed>() { of_each.template operator()<plain(listed)>(); };
-#define SLUICE_PLAIN_KERNEL(...) SLUICE_EACH_OF_LINE(__VA_ARGS__)
+constexpr void for_each_short_kernel(F&& of_each) {
+#define SLUICE_SHORT_KERNEL(scope, ...)                                                                                   \
+  {                                                                                                                       \
+    const auto f = [&]<KernelConfig listed>() { of_each.template operator()<with_scope(listed, KernelScope::scope)>(); }; \
+    SLUICE_EACH_OF_LINE(__VA_ARGS__)                                                                                      \
+  }
 #include "core/kernel_list.def"
 }
 

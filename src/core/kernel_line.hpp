@@ -14,8 +14,8 @@ constexpr KernelConfig with_types_and_layout(KernelConfig config, DataType type_
   return config;
 }
 
-constexpr KernelConfig plain(KernelConfig config) {
-  config.plain = true;
+constexpr KernelConfig with_scope(KernelConfig config, KernelScope scope) {
+  config.scope = scope;
   return config;
 }
 

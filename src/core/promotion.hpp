@@ -18,7 +18,7 @@ constexpr int scale_bytes(const KernelConfig& c) {
 
 // Whether a consumer warpgroup holds whole blocks of 128 columns of its rows of D, so that it can find their scales.
 constexpr bool can_find_scales(const KernelConfig& c) {
-  return promotes(c) && !c.plain && c.order == OperandOrder::rows_of_a && c.tile_n == kScaleBlockElems;
+  return promotes(c) && !is_short(c) && c.order == OperandOrder::rows_of_a && c.tile_n == kScaleBlockElems;
 }
 
 // How many stages cover memory's latency, so that no staging buffers are given up for more. In FP8 a stage of 256 rows is a thousand

@@ -18,7 +18,7 @@ inline constexpr int kPacketBytes = kWarpgroupThreads * 16;
 // (FP8: nor do short sums beside them. Of three warpgroups' kernels, those that dequantise have few; but beside fp16, where zero points and
 // scales take turns in the same loop, 64 are one too many.)
 constexpr bool joins_pieces(const KernelConfig& c) {
-  if (streams(c) || c.plain) return false;
+  if (streams(c) || is_short(c)) return false;
   if (consumer_warpgroups(c) > 2) return dequantises(c) && (c.type_a != DataType::fp16 || accumulators_per_thread(c) <= 32);
   return accumulators_per_thread(c) <= (promotes(c) ? 96 : 160);
 }

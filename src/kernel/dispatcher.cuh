@@ -24,7 +24,7 @@ class Dispatcher {
 
   // Whether items are known before the predecessor has finished: it may still use the memory of tickets, and be what sizes groups.
   static SLUICE_DEVICE bool known_early(const GemmParams& params) {
-    return config.plain || (params.scheduler.claim == WorkClaim::fixed && params.groups.grouping == Grouping::none);
+    return is_short(config) ? kPlain : params.scheduler.claim == WorkClaim::fixed && params.groups.grouping == Grouping::none;
   }
 
   // By the whole warp. The first item with work, `item` or behind it, goes into the ring at once.
@@ -32,8 +32,8 @@ class Dispatcher {
     Places<config>::claim(params_.places, item);
     const auto& items = params_.schedule.items;
     TilePiece piece{.peers = 0};
-    if (config.plain || !items.cuts()) {  // one after the other: this runs once, from cold instruction memory, and somebody waits for it
-      if (item < items.count()) piece = items.piece_at(item, config.plain);
+    if (kPlain || !items.cuts()) {  // one after the other: this runs once, from cold instruction memory, and somebody waits for it
+      if (item < items.count()) piece = items.piece_at(item, kPlain);
     } else {
       SLUICE_NO_UNROLL
       for (; item < items.count(); item += units())
@@ -54,13 +54,15 @@ class Dispatcher {
     for (;;) {
       item = early ? item + units() : tickets_.next(params_.reduction.counter, items);
       if (item >= items) break;
-      const WorkTile tile = of_this_cta(params_.schedule.item_at(item, config.plain));
+      const WorkTile tile = of_this_cta(params_.schedule.item_at(item, kPlain));
       if (tile.peers > 0) work_.put(tile, at);
     }
     work_.put_end(at);
   }
 
  private:
+  static constexpr bool kPlain = config.scope == KernelScope::plain;
+
   SLUICE_DEVICE WorkTile of_this_cta(WorkTile tile) const {
     tile.row_end = params_.epilogue.m;
     return work_.of_this_cta(tile);

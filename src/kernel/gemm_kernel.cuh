@@ -116,7 +116,8 @@ class GemmKernel {
       arch::note_role("dispatcher");
       begin_role();
       if constexpr (computes_groups(config))
-        if (params_.groups.grouping != Grouping::none) return GroupedDispatcher<config>(params_, work_, tickets_).run();
+        if (config.scope == KernelScope::groups || params_.groups.grouping != Grouping::none)
+          return GroupedDispatcher<config>(params_, work_, tickets_).run();
       if (arch::elect_one()) Dispatcher<config>(params_, work_, tickets_).run(item);
     } else if constexpr (config.load == LoadPath::threads) {
       begin_role();

@@ -99,7 +99,7 @@ class GroupedDispatcher {
     for (;; item += Dispatcher<config>::units()) {
       if (scheduler.claim == WorkClaim::ticket) item = next_ticket(items.count());
       if (item >= items.count()) break;
-      const TilePiece piece = items.piece_at(arch::uniform(item));
+      const TilePiece piece = items.piece_at(arch::uniform(item), is_short(config));
       if (piece.peers == 0) continue;
       const WorkTile tile = place_in_group(scheduler, piece, groups.find(cluster_row_of(scheduler, piece)));
       if (arch::lane() == 0)

@@ -172,11 +172,9 @@ Status fill_epilogue(const Plan& plan, const GemmArguments& arguments, EncodeTen
 
 Result<GemmParams> bind(const Plan& plan, const GemmArguments& arguments, void* workspace, EncodeTensorMap encode) {
   if (Status s = check_pieces(plan); !s) return s.error();
-  GemmParams params{};
-  params.scheduler = plan.scheduler;
-  params.schedule = Schedule<Reciprocal>(plan.scheduler);
+  GemmParams params{
+      .reduction = bind_pieces(plan, workspace), .scheduler = plan.scheduler, .schedule = Schedule<Reciprocal>(plan.scheduler)};
   params.early_successor = successor_may_move_in(plan);
-  params.reduction = bind_pieces(plan, workspace);
   if (Status s = fill_mainloop(plan, arguments, encode, params.mainloop); !s) return s.error();
   if (Status s = fill_epilogue(plan, arguments, encode, params.epilogue); !s) return s.error();
   bind_scales(plan.problem, arguments, swapped(plan.kernel), params);

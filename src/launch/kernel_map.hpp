@@ -13,7 +13,7 @@ struct KernelConfigHash {
     std::size_t hash = 0;
     for (int field : {static_cast<int>(c.type_a), static_cast<int>(c.type_b), static_cast<int>(c.layout_a), static_cast<int>(c.layout_b),
                       static_cast<int>(c.schedule), static_cast<int>(c.order), static_cast<int>(c.load), c.tile_m, c.tile_n, c.tile_k,
-                      c.cluster_m, c.cluster_n, c.ctas_per_sm, static_cast<int>(c.plain)})
+                      c.cluster_m, c.cluster_n, c.ctas_per_sm, static_cast<int>(c.scope)})
       hash = hash * 1000003 + static_cast<std::size_t>(field);
     return hash;
   }
@@ -21,8 +21,8 @@ struct KernelConfigHash {
 
 enum class KernelSet { all, traced, general };
 
-// Every kernel of the list, plain ones too (or those with a recorder, or for general groups), by what entry.operator()<config>() gives;
-// null for a configuration that is not in it.
+// Every kernel of the list, short ones too (or those with a recorder, or for general groups), by what entry.operator()<config>() gives. For
+// a short one that is not in it, that of all scopes; null for a configuration that is not.
 template <class Entry, KernelSet set = KernelSet::all>
 class KernelMap {
  public:
@@ -34,11 +34,12 @@ class KernelMap {
     else if constexpr (set == KernelSet::general)
       for_each_general_kernel(add);
     else
-      for_each_kernel(add), for_each_plain_kernel(add);
+      for_each_kernel(add), for_each_short_kernel(add);
   }
   Entry find(const KernelConfig& config) const {
     const auto found = entries_.find(config);
-    return found == entries_.end() ? nullptr : found->second;
+    if (found != entries_.end()) return found->second;
+    return is_short(config) ? find(with_scope(config, KernelScope::all)) : nullptr;
   }
 
  private:

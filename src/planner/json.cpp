@@ -96,8 +96,8 @@ void fields(Either<DeviceSpec> auto& s, auto&& field) {
 }
 
 void fields(Either<KernelConfig> auto& s, auto&& field) {
-  auto& [type_a, type_b, layout_a, layout_b, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm, plain] = s;
-  static_cast<void>(plain);  // of no plan's kernel
+  auto& [type_a, type_b, layout_a, layout_b, schedule, order, load, tile_m, tile_n, tile_k, cluster_m, cluster_n, ctas_per_sm, scope] = s;
+  static_cast<void>(scope);  // all, of every plan's kernel
   field("type_a", type_a);
   field("type_b", type_b);
   field("layout_a", layout_a);

@@ -55,7 +55,7 @@ TEST(GroupsOffBlocks, CountAsTheMultiplesBelow) {
       GemmArguments arguments = operands.arguments();
       arguments.groups = sizes.given.data();
       EXPECT_FALSE(run_on_emulator(made, arguments));
-      const Status status = run_kernel_on_emulator(entry, nullptr, made, arguments, {}, {}, {.seed = seed++}, {});
+      const Status status = run_kernel_on_emulator([&](KernelScope) { return entry; }, made, arguments, {}, {}, {.seed = seed++}, {});
       ASSERT_TRUE(status) << name(kernel) << ": " << status.error().message;
       EXPECT_EQ(operands.judge(), "") << name(kernel) << ", sizes " << sizes.given[1];
     }

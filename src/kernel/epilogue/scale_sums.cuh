@@ -18,7 +18,7 @@ class ScaleSums {
 
   static SLUICE_DEVICE void apply(Accumulators<config>& sums, const ScaleParams& scale_p, const ScaleParams& scale_q, const WorkTile& tile,
                                   int first_block) {
-    if (config.plain || !(whole(scale_p) || whole(scale_q))) return;
+    if (is_short(config) || !(whole(scale_p) || whole(scale_q))) return;
     using TileP = OperandTile<config, Operand::p>;
     using TileQ = OperandTile<config, Operand::q>;
     const int row = TileP::first_vector(tile) + first_block * kWgmmaRows + first_row_in_block();

@@ -26,7 +26,7 @@ class TileStore {
 
   SLUICE_DEVICE void store(const Accumulators<config>& sums, const WorkTile& tile, const TilePart& part) {
     constexpr DataType kPlain = is_fp8(config.type_a) ? DataType::bf16 : config.type_a;
-    const DataType staged = config.plain ? kPlain : params_.path == StorePath::elementwise ? DataType::fp32 : params_.type_d;
+    const DataType staged = is_short(config) ? kPlain : params_.path == StorePath::elementwise ? DataType::fp32 : params_.type_d;
     with_data_type(staged, [&]<DataType type>() { store_chunks_of<type>(sums, tile, part); });
   }
 
@@ -62,7 +62,7 @@ class TileStore {
     const auto first_packet = [&](int chunk) { return chunk / kPerBlock * (tile_q(config) / 8) + chunk % kPerBlock * (kChunks.width / 8); };
     const auto in_part = [&](int chunk) {
       const int width = chunk % kPerBlock < kChunks.count ? kChunks.width : kChunks.rest;
-      return config.plain || (part.end > first_packet(chunk) && (part.begin - first_packet(chunk)) * 8 < width);
+      return is_short(config) || (part.end > first_packet(chunk) && (part.begin - first_packet(chunk)) * 8 < width);
     };
     // Loops that stay loops: code exists once. Registers need indices known to the compiler, so chunks are found by comparison.
     SLUICE_NO_UNROLL
@@ -127,7 +127,9 @@ class TileStore {
   // Swapped fp32: 64 columns of D are two boxes of 128-byte rows.
   template <DataType type, int width>
   SLUICE_DEVICE void store_box(const arch::TensorMap& map, BoxCorner at, arch::SharedAddress buffer) const {
-    if (!config.plain && params_.clips_rows && !clip_rows(params_, at.row_end, store_box_rows(config, width), at.m, at.batch)) return;
+    if (config.scope != KernelScope::plain && params_.clips_rows &&
+        !clip_rows(params_, at.row_end, store_box_rows(config, width), at.m, at.batch))
+      return;
     arch::tma_store(map, {at.n, at.m, at.batch}, buffer);
     if constexpr (kTransposed && type == DataType::fp32)
       arch::tma_store(map, {at.n + kWgmmaRows / 2, at.m, at.batch}, buffer + width * kSwizzleBytes);

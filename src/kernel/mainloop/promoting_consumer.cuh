@@ -200,7 +200,7 @@ class PromotingConsumer {
 
   // Whether each of Q's vectors has scales of its own.
   SLUICE_DEVICE bool by_column() const {
-    return !config.plain && params_.scale_q.strides.along_k && params_.scale_q.strides.block_shift == 0;
+    return !is_short(config) && params_.scale_q.strides.along_k && params_.scale_q.strides.block_shift == 0;
   }
 
   static SLUICE_DEVICE void multiply_by_column(Short& from, arch::SharedAddress scales_q) {

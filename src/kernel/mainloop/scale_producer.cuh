@@ -40,9 +40,11 @@ class ScaleProducer {
     const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
     const Words<Operand::p> p(scale_p_, tile, first_block);
     const Words<Operand::q> q(scale_q_, tile, first_block);
-    if (config.plain || (kBlocks == 1 && p.run_bytes() > 0 && q.for_chunks())) return load_rows_and_chunks<true>(at, tile, p, q, first);
+    constexpr bool kPlain = config.scope == KernelScope::plain;
+    if (kPlain || (is_short(config) && !p.one_by_one()) || (kBlocks == 1 && p.run_bytes() > 0 && q.for_chunks()))
+      return load_rows_and_chunks<true>(at, tile, p, q, first);
     if (first) arch::wait_for_predecessor();
-    if (kBlocks == 1 && p.between_runs() && q.for_chunks())
+    if (is_short(config) || (kBlocks == 1 && p.one_by_one() && q.for_chunks()))
       load_rows_and_chunks<false>(at, tile, p, q, false);
     else
       load_stages(at, tile, p, q);
@@ -132,8 +134,8 @@ class ScaleProducer {
     SLUICE_DEVICE int run_bytes() const { return run_bytes_; }
     SLUICE_DEVICE const float* run() const { return from_ + first_; }
 
-    // Whether they would come in runs if the tile began elsewhere; how many there are from this lane's on.
-    SLUICE_DEVICE bool between_runs() const { return scales_.runs && !in_runs_; }
+    // Whether neighbours come one by one; how many there are from this lane's on.
+    SLUICE_DEVICE bool one_by_one() const { return scales_.adjacent && !in_runs_; }
     SLUICE_DEVICE int left_from_lane() const { return scales_.vectors - first_ - arch::lane(); }
 
     // Whether a scale is for a chunk of Q's vectors; each is in the ring kChunkCopies times, each brought by another lane.

@@ -120,7 +120,7 @@ class PiecesOfTiles {
   }
   // Parts that are no whole chunks of the epilogue leave straight from registers, where there is nothing but alpha.
   static SLUICE_DEVICE bool is_staged(const GemmParams& params, const TilePart& part) {
-    return config.plain || part.whole_chunks || params.epilogue.path == StorePath::elementwise;
+    return is_short(config) || part.whole_chunks || params.epilogue.path == StorePath::elementwise;
   }
 };
 

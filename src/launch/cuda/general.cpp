@@ -8,6 +8,7 @@
 #include "launch/cuda/tensor_map.hpp"
 #include "launch/cuda/traced.hpp"
 #include "launch/kernel_map.hpp"
+#include "launch/scope.hpp"
 
 namespace sluice {
 namespace {
@@ -20,6 +21,8 @@ const void* find_general_kernel(const KernelConfig& config) {
 }  // namespace
 
 Status run_general(const Plan& plan, const GemmArguments& arguments, void* workspace, Stream stream) {
+  const void* const kernel = find_general_kernel(plan.kernel);
+  if (kernel == nullptr) return not_in_this_build(plan.kernel);
   Result<GeneralGemmParams> params = bind_general(plan, arguments, workspace, encode_tensor_map);
   if (!params) return params.error();
   if (Status s = enqueue({.kernel = prepare_groups_kernel_entry(),
@@ -29,7 +32,7 @@ Status run_general(const Plan& plan, const GemmArguments& arguments, void* works
                          &*params, stream);
       !s)
     return s;
-  return launch(plan, find_general_kernel(plan.kernel), &*params, stream);
+  return launch(plan, kernel, &*params, stream);
 }
 
 }  // namespace sluice

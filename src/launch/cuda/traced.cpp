@@ -24,7 +24,7 @@ Status run_traced(const Plan& plan, const GemmArguments& arguments, void* worksp
   if (kernel == nullptr) return not_traced(plan.kernel);
   const Result<TraceParams> params = bind_trace(plan, trace);
   if (!params) return params.error();
-  return run_kernel(kernel, nullptr, plan, arguments, workspace, workspace_bytes, *params, stream);
+  return run_kernel([&](KernelScope) { return kernel; }, plan, arguments, workspace, workspace_bytes, *params, stream);
 }
 
 }  // namespace sluice

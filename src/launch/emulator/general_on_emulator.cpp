@@ -16,6 +16,7 @@
 #include "launch/emulator/run_on_machine.hpp"
 #include "launch/emulator/tensor_map.hpp"
 #include "launch/kernel_map.hpp"
+#include "launch/scope.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
@@ -80,6 +81,8 @@ Status run_general_on_emulator(const Plan& plan, const GemmArguments& arguments,
   const GemmProblem& p = plan.problem;
   if (is_empty(p)) return Nothing{};
   if (Status s = check_general_groups(p, arguments.group_arguments); !s) return s;
+  const EmulatedGeneralKernel kernel = find_emulated_general_kernel(plan.kernel);
+  if (kernel == nullptr) return not_in_this_build(plan.kernel);
   Workspace workspace(plan.workspace_bytes);
   const Result<GeneralGemmParams> params = bind_general(plan, arguments, workspace.data(), encode_emulated_tensor_map);
   if (!params) return params.error();
@@ -103,7 +106,6 @@ Status run_general_on_emulator(const Plan& plan, const GemmArguments& arguments,
                                                    params->mainloop.q.stage_bytes < operand_bytes_q(plan.kernel),
                            .progress = progress};
   product.buffers.push_back(prepared);
-  const EmulatedGeneralKernel kernel = find_emulated_general_kernel(plan.kernel);
   if (Status s = run_on_machine(name(plan.kernel), product, options, [&] { kernel(*params); }); !s) return s;
   if (Status s = check_flags_cleared(plan.kernel, workspace.data(), workspace.elems()); !s) return s;
   if (progress) progress(1.0);

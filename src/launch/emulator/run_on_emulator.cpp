@@ -25,7 +25,7 @@
 #include "launch/emulator/tensor_map.hpp"
 #include "launch/emulator/traced_on_emulator.hpp"
 #include "launch/kernel_map.hpp"
-#include "launch/plain.hpp"
+#include "launch/scope.hpp"
 #include "scheduler/workspace.hpp"
 
 namespace sluice {
@@ -97,26 +97,24 @@ Status check_flags_cleared(const KernelConfig& kernel, const float* workspace, s
 Status run_on_emulator(const Plan& plan, const GemmArguments& arguments, const EmulatorOptions& options, const Progress& progress) {
   if (is_general(plan.problem)) return run_general_on_emulator(plan, arguments, options, progress);
   if (Status s = check_group_sizes(plan.problem, arguments.groups); !s) return s;
-  const EmulatedKernel kernel = plan.kernel.plain ? nullptr : find_emulated_kernel(plan.kernel);
-  return run_kernel_on_emulator(kernel, find_emulated_kernel(plain(plan.kernel)), plan, arguments, {}, {}, options, progress);
+  const auto find = [&](KernelScope scope) { return find_emulated_kernel(with_scope(plan.kernel, scope)); };
+  return run_kernel_on_emulator(find, plan, arguments, {}, {}, options, progress);
 }
 
-Status run_kernel_on_emulator(EmulatedKernel kernel, EmulatedKernel if_plain, const Plan& plan, const GemmArguments& arguments,
-                              TraceBuffer buffer, const TraceParams& trace, const EmulatorOptions& options, const Progress& progress) {
+Status run_kernel_on_emulator(const FindEmulatedKernel& find, const Plan& plan, const GemmArguments& arguments, TraceBuffer buffer,
+                              const TraceParams& trace, const EmulatorOptions& options, const Progress& progress) {
   if (Status s = check_plan(plan); !s) return s;
   if (Status s = check_arguments(plan, arguments); !s) return s;
   if (Status s = check_options(options); !s) return s;
   if (is_empty(plan.problem)) return Nothing{};
-  if (kernel == nullptr)
-    return Error{ErrorCode::unsupported,
-                 "the plan's kernel " + name(plan.kernel) + " is not in this build; plan again, `sluice list` shows the kernels"};
   std::vector<float> workspace(plan.workspace_bytes / sizeof(float));  // flags of zero, sums of NaN
   if (!workspace.empty()) std::fill(workspace.begin() + kFlagBytes / 4, workspace.end(), std::numeric_limits<float>::quiet_NaN());
   Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_emulated_tensor_map);
   if (!params) return params.error();
+  const EmulatedKernel kernel = find(scope_of(plan, *params));
+  if (kernel == nullptr) return not_in_this_build(plan.kernel);
   bind_places(plan, workspace.data(), &places_backwards, *params);
   const TracedGemmParams all{*params, trace};
-  if (if_plain != nullptr && is_plain(plan, *params)) kernel = if_plain;
 
   const int cluster = launched_cluster_size(plan);
   emulated::Launch launch{

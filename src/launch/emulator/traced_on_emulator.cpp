@@ -26,7 +26,7 @@ Status run_traced_on_emulator(const Plan& plan, const GemmArguments& arguments, 
   if (kernel == nullptr) return not_traced(plan.kernel);
   const Result<TraceParams> params = bind_trace(plan, trace);
   if (!params) return params.error();
-  return run_kernel_on_emulator(kernel, nullptr, plan, arguments, trace, *params, options, progress);
+  return run_kernel_on_emulator([&](KernelScope) { return kernel; }, plan, arguments, trace, *params, options, progress);
 }
 
 }  // namespace sluice
