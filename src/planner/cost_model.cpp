@@ -129,20 +129,23 @@ bool is_widest(const KernelConfig& kernel) { return promotes(kernel) && kernel.t
 // Small factors are those of few tiles an SM, or of products that the tensor cores bind; groups have many tiles, and where they wait for
 // memory, it is no faster for it (the same day, 10 sets of groups with 31 to 136 rows in FP8, 4 with 20 rows in bf16). Beside weights of 4
 // bits groups that wait for memory have few rows, and other kernels.
-double memory_factor_of_groups(const KernelConfig& kernel, double factor) {
+constexpr double kFewRounds = 4;
+double memory_factor_of_groups(const KernelConfig& kernel, double factor, double rounds) {
   // FP8 again when the warp that fetches scales had become faster: one H100, 28 November 2026, candidates of 52 sets.
   constexpr double kSwapped = 1.25, kPingpong = 1.15, kWide = 1.07;
-  // One H200, the same day, 25 sets: where two such tiles share a row of A four of 128 columns do, and ask L2 for more.
-  constexpr double kWidest = 1.005;
+  // Beside short kernels, the same day, two H200s, 8 sets (32 x about 67 x 7168 x 2048 in 128 x 256 130 us, in 128 x 128 124).
+  constexpr double kWidest = 1.045;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   if (dequantises(kernel)) return factor;
   if (!promotes(kernel)) {
     // In bf16 again, the same day, two H200s, candidates of 22 sets: 32 x about 20 x 6144 x 7168 in 128 x 80 672 and in 64 x 96 659 us, 6 x
     // about 1043 x 7168 x 3072 in 128 x 184 449 and in 128 x 192 432.
-    constexpr double kOddWidth = 1.03;
+    // Pairs that share B of 128 x 128: the same day, another H200, 12 sets (32 x about 204 x 7168 x 3072 589 us, in 128 x 192 571 and 584).
+    constexpr double kOddWidth = 1.03, kSquarePair = 1.03;
     constexpr int kEvenColumns = 64, kWideColumns = 128;
     const bool odd = kernel.tile_n > kWideColumns && kernel.tile_n % kEvenColumns != 0;
-    return std::max(factor, pingpong ? 0.95 : 0.97) * (odd ? kOddWidth : 1);
+    const bool square_pair = kernel.tile_m == kernel.tile_n && kernel.cluster_m > 1 && rounds > kFewRounds;
+    return std::max(factor, pingpong ? 0.95 : 0.97) * (odd ? kOddWidth : square_pair ? kSquarePair : 1);
   }
   if (is_widest(kernel)) return kWidest;
   return std::max(factor, swapped(kernel) ? kSwapped : pingpong ? kPingpong : kernel.tile_n > kScaleBlockElems ? kWide : 1);
@@ -153,7 +156,7 @@ double memory_factor_of_groups(const KernelConfig& kernel, double factor) {
 double memory_factor_of_product(const KernelConfig& kernel, double factor, double rounds) {
   constexpr double kRoundsInStep = 8;
   const bool drifts = promotes(kernel) && kernel.schedule == KernelSchedule::pingpong && rounds > kRoundsInStep;
-  return drifts ? memory_factor_of_groups(kernel, factor) : factor;
+  return drifts ? memory_factor_of_groups(kernel, factor, rounds) : factor;
 }
 
 // Large tiles are as fast for groups as for one product. Those of 256 rows are a little faster beside others than their factor says, to
@@ -161,9 +164,9 @@ double memory_factor_of_product(const KernelConfig& kernel, double factor, doubl
 // H200).
 double matrix_factor_of_groups(const KernelConfig& kernel, double factor, double rounds) {
   constexpr int kLargeRows = 192;
-  constexpr double kFewRounds = 4, kOfTwo = 0.88, kOfThree = 1.02;
+  constexpr double kOfTwo = 0.88, kOfThree = 1.02;
   if (is_widest(kernel)) return factor;
-  if (!promotes(kernel) || kernel.tile_m < kLargeRows) return memory_factor_of_groups(kernel, factor);
+  if (!promotes(kernel) || kernel.tile_m < kLargeRows) return memory_factor_of_groups(kernel, factor, rounds);
   return rounds > kFewRounds ? factor : factor * (consumer_warpgroups(kernel) > 2 ? kOfThree : kOfTwo);
 }
 
@@ -496,7 +499,7 @@ PredictedTime predict(const GemmProblem& p, const DeviceSpec& device, const Kern
   const double rounds = rounds_of(s, units);
   const double matrix_factor = of_groups ? matrix_factor_of_groups(kernel, kernel_factor, rounds) : kernel_factor;
   const double factor =
-      of_groups ? memory_factor_of_groups(kernel, kernel_factor) : memory_factor_of_product(kernel, kernel_factor, rounds);
+      of_groups ? memory_factor_of_groups(kernel, kernel_factor, rounds) : memory_factor_of_product(kernel, kernel_factor, rounds);
 
   PredictedTime t;
   t.waves = tiles / units;

@@ -124,16 +124,26 @@ std::int32_t square_cohort(int clusters, double across_elems, double along_elems
   return best;
 }
 
-std::int32_t cohort_for(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+// What lies across and along a strip of cohorts: elements of a cluster tile, and how many of them are side by side.
+struct Strips {
+  double across, along;
+  std::int32_t most;
+};
+Strips strips_of(const KernelConfig& kernel, const SchedulerParams& s) {
   const double rows = kernel.tile_m * kernel.cluster_m, columns = kernel.tile_n * kernel.cluster_n;
-  const bool along_m = s.raster == Rasterization::along_m;
-  const double across = along_m ? columns : rows, along = along_m ? rows : columns;
-  const std::int32_t most = along_m ? clusters_n(s) : clusters_m(s);
+  return s.raster == Rasterization::along_m ? Strips{columns, rows, clusters_n(s)} : Strips{rows, columns, clusters_m(s)};
+}
+std::int32_t thrifty_cohort(const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+  const auto [across, along, most] = strips_of(kernel, s);
+  return thrifty_cohort(std::min(clusters_that_fit(device, kernel), cluster_tiles(s)), across, along, most);
+}
+
+std::int32_t cohort_for(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+  const auto [across, along, most] = strips_of(kernel, s);
   constexpr std::int32_t kTogether = 4;  // requests that count as one, so of 16 places in a GPC as many each way
   const int together = neighbours(p, device, kernel, s);
   if (dealt_by_place(p, device, kernel, s)) return std::min(kTogether, most);
-  if (together > 1) return square_cohort(together, across, along, most);
-  return thrifty_cohort(std::min(clusters_that_fit(device, kernel), cluster_tiles(s)), across, along, most);
+  return together > 1 ? square_cohort(together, across, along, most) : thrifty_cohort(device, kernel, s);
 }
 
 constexpr int kMostCtasInCluster = 8;  // that every Hopper promises to hold
@@ -202,6 +212,8 @@ SchedulerParams for_groups(const GemmProblem& p, const DeviceSpec& device, const
                     !pairs_suit_groups(p, device, kernel, s);
   s.tiles_m = static_cast<std::int32_t>(shape.tiles_m);
   s.groups = 1;
+  // Whoever has fewer rows than a strip has them all in one: B is read once. So strips are as wide as suits a group that has all rows.
+  if (s.raster == Rasterization::along_n) s.cohort = std::max(s.cohort, thrifty_cohort(device, kernel, s));
   if (s.kind == SchedulerKind::one_tile_per_cta) s.kind = SchedulerKind::data_parallel;
   if (s.kind == SchedulerKind::data_parallel && many) s.claim = options.claim.value_or(WorkClaim::ticket);
   if (s.kind == SchedulerKind::split_k) s.claim = WorkClaim::ticket;  // dealt out, tiles whose number is not known might stall
