@@ -53,8 +53,10 @@ def run_kernel(folder, kernel, bug=None):
         text = f'#include "kernel/streaming/streaming_instance.cuh"\n\nSLUICE_STREAMING_ENTRY(changed, {types}, {type_a}, {type_b}, {line})\n'
     else:
         text = f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {type_a}, {type_b}, {layouts}, {LAYOUTS.index(layouts)}, {line})\n'
-        if f"SLUICE_PLAIN_KERNEL({'fp8' if types == 'e4m3' else types}, {line})" in (source / "core/kernel_list.def").read_text():
-            text += f'#include "kernel/plain_instance.cuh"\n\nSLUICE_PLAIN_ENTRY(changed, {types}, {line})\n'
+        text += '#include "kernel/short_instance.cuh"\n\n'
+        for scope in ("plain", "groups"):  # whichever a call takes has the bug
+            if f"SLUICE_SHORT_KERNEL({scope}, {'fp8' if types == 'e4m3' else types}, {line})" in (source / "core/kernel_list.def").read_text():
+                text += f"SLUICE_SHORT_ENTRY({scope}, changed, {types}, {line})\n"
     return build_and_run(folder, overlay, text, name, problem)
 
 
