@@ -34,6 +34,10 @@ constexpr bool fetches_blocks_of_rows(const KernelConfig& c) {
 }
 constexpr bool fetches_by_blocks(const GemmProblem& p, const KernelConfig& c) { return is_grouped(p) && fetches_blocks_of_rows(c); }
 
+// Whether the blocks of 64 rows of a group are shared out evenly among its tiles, instead of all tiles but the last being full. In FP8 a
+// tile of one block takes three warpgroups as long as one of two: who multiplies alone has nobody to hide his promotion.
+constexpr bool evens_out_rows(const KernelConfig& c) { return computes_groups(c) && promotes(c) && consumer_warpgroups(c) > 2; }
+
 // Whether a kernel can multiply groups along K. Where they end anywhere, the copy engine leaves out what lies behind, and K is the
 // direction of its rows; those of FP8 end with a block of scales, and so with a k-tile of one.
 constexpr bool computes_groups_along_k(const KernelConfig& c) {
@@ -54,6 +58,13 @@ SLUICE_HOST_DEVICE constexpr GroupRange range_of_group(Grouping grouping, std::i
   if (grouping == Grouping::masked) return {0, clamped(number, 0)};
   const std::int32_t begin = clamped(number, 0);
   return {begin, clamped(next, begin) - begin};
+}
+// The rows of one of a group's tiles, where these are even: the first ones may have a block more.
+SLUICE_HOST_DEVICE constexpr GroupRange rows_of_even_tile(const GroupRange& rows, std::int32_t tiles, std::int32_t tile) {
+  const std::int32_t blocks = (rows.count + kWgmmaRows - 1) / kWgmmaRows, fewest = blocks / tiles, higher = blocks - fewest * tiles;
+  const std::int32_t begin = (tile * fewest + (tile < higher ? tile : higher)) * kWgmmaRows;
+  const std::int32_t end = begin + (fewest + (tile < higher ? 1 : 0)) * kWgmmaRows;
+  return {rows.first + begin, (end < rows.count ? end : rows.count) - begin};
 }
 // Groups along K of FP8 operands begin and end with the blocks of 128 that have scales: a number between two counts as the lower one.
 SLUICE_HOST_DEVICE constexpr GroupRange in_scale_blocks(const GroupRange& k) {

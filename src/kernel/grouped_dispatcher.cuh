@@ -101,7 +101,13 @@ class GroupedDispatcher {
       if (item >= items.count()) break;
       const TilePiece piece = items.piece_at(arch::uniform(item), is_short(config));
       if (piece.peers == 0) continue;
-      const WorkTile tile = place_in_group(scheduler, piece, groups.find(cluster_row_of(scheduler, piece)));
+      const GroupTiles group = groups.find(cluster_row_of(scheduler, piece));
+      WorkTile tile = place_in_group(scheduler, piece, group);
+      if constexpr (evens_out_rows(config)) {
+        const GroupRange rows = rows_of_even_tile(group.rows, group.cluster_rows, tile.tile_m);
+        tile.first_row = rows.first - tile.tile_m * config.tile_m;  // from which of_this_cta() counts
+        tile.row_end = rows.first + rows.count;
+      }
       if (arch::lane() == 0)
         work_.put(work_.of_this_cta(tile), at);
       else
