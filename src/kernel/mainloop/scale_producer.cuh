@@ -40,8 +40,7 @@ class ScaleProducer {
     const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
     const Words<Operand::p> p(scale_p_, tile, first_block);
     const Words<Operand::q> q(scale_q_, tile, first_block);
-    constexpr bool kPlain = config.scope == KernelScope::plain;
-    if (kPlain || (is_short(config) && !p.one_by_one()) || (kBlocks == 1 && p.run_bytes() > 0 && q.for_chunks()))
+    if ((is_short(config) && !p.one_by_one()) || (kBlocks == 1 && p.run_bytes() > 0 && q.for_chunks()))
       return load_rows_and_chunks<true>(at, tile, p, q, first);
     if (first) arch::wait_for_predecessor();
     if (is_short(config) || (kBlocks == 1 && p.one_by_one() && q.for_chunks()))
