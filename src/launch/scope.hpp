@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-// Short kernels have whole tiles, and D in bf16 by the copy engine with nothing but alpha; of FP8 scales of A for 1 x 128, those of rows
-// side by side next to each other, beside scales of B for 128 x 128. plain: dealt in fixed turn. groups: of rows, dealt either way. What
+// Short kernels have whole tiles, and D in bf16 by the copy engine with nothing but alpha; of FP8 scales of A for 1 x 128 beside
+// scales of B for 128 x 128. plain: dealt in fixed turn. groups: of rows, dealt either way. What
 // short kernels do not look at is here, and nowhere else.
 inline KernelScope scope_of(const Plan& plan, const GemmParams& params) {
   constexpr int kLargeRows = 256, kMostKTiles = 32;  // beyond, ptxas's main loop is better in the long kernel than in the plain one
@@ -18,7 +18,8 @@ inline KernelScope scope_of(const Plan& plan, const GemmParams& params) {
   const bool whole = s.kind == SchedulerKind::data_parallel || s.kind == SchedulerKind::one_tile_per_cta;
   const bool stored = params.epilogue.path == StorePath::copy_engine && params.epilogue.type_d == DataType::bf16;
   const ScaleParams &p = params.mainloop.scale_p, &q = params.mainloop.scale_q;
-  const bool scaled = !is_fp8(plan.kernel.type_a) || (p.adjacent && q.strides.along_k && q.strides.block_shift > 0);
+  const bool scaled =
+      !is_fp8(plan.kernel.type_a) || (p.strides.along_k && p.strides.block_shift == 0 && q.strides.along_k && q.strides.block_shift > 0);
   if (!whole || !stored || !scaled) return KernelScope::all;
   if (is_grouped(plan.problem)) return KernelScope::groups;
   const bool quick = plan.kernel.tile_m < kLargeRows || s.k_tiles <= kMostKTiles;

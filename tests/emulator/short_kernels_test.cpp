@@ -100,7 +100,6 @@ std::vector<GemmCase> what_no_short_one_can(const KernelConfig& config, Make&& m
   if (resources(config).joins_pieces)
     changed([](auto& c) { c.options.scheduler = SchedulerKind::hybrid, c.options.claim = WorkClaim::fixed; });
   if (!is_fp8(config.type_a)) return all;
-  changed([](auto& c) { c.problem.scale_layout_a = Layout::row_major; });
   changed([](auto& c) { c.problem.scaling_b = Scaling::per_vector_128; });
   changed([](auto& c) { c.problem.scaling_a = c.problem.scaling_b = Scaling::per_tensor; });
   return all;
@@ -110,9 +109,11 @@ TEST(ShortKernels, OfPlainProductsGiveTheBitsOfTheLongOnes) {
   for (const Pair& pair : pairs(KernelScope::plain)) {
     expect_bits_of_the_long_one(KernelScope::plain, pair, plain_case(pair.config));
     if (!is_fp8(pair.config.type_a)) continue;
-    GemmCase one_by_one = plain_case(pair.config);
+    GemmCase one_by_one = plain_case(pair.config), apart = one_by_one;
     one_by_one.problem.m += 1;
+    apart.problem.scale_layout_a = Layout::row_major;
     expect_bits_of_the_long_one(KernelScope::plain, pair, one_by_one);
+    expect_bits_of_the_long_one(KernelScope::plain, pair, apart);
   }
 }
 
@@ -121,9 +122,11 @@ TEST(ShortKernels, OfGroupsGiveTheBitsOfTheLongOnes) {
     expect_bits_of_the_long_one(KernelScope::groups, pair, ragged_case(pair.config));
     expect_bits_of_the_long_one(KernelScope::groups, pair, masked_case(pair.config));
     if (!is_fp8(pair.config.type_a)) continue;
-    GemmCase one_by_one = masked_case(pair.config);
+    GemmCase one_by_one = masked_case(pair.config), apart = ragged_case(pair.config);
     one_by_one.offset_scale_elems = 1, one_by_one.options.claim = WorkClaim::ticket;
+    apart.problem.scale_layout_a = Layout::row_major;
     expect_bits_of_the_long_one(KernelScope::groups, pair, one_by_one);
+    expect_bits_of_the_long_one(KernelScope::groups, pair, apart);
   }
 }
 
@@ -137,6 +140,7 @@ TEST(ShortKernels, OfPlainProductsAreNotTakenForAnythingElse) {
       expect_taken_by_the_long_one(KernelScope::plain, pair, gemm_case);
     };
     changed([](auto& c) { c.options.claim = WorkClaim::ticket; });
+    if (is_fp8(pair.config.type_a)) changed([](auto& c) { c.problem.scaling_a = Scaling::per_block_128; });
     expect_taken_by_the_long_one(KernelScope::plain, pair, masked_case(pair.config));
   }
 }

@@ -40,24 +40,30 @@ class ScaleProducer {
     const int first_block = tile.k_begin * kBlocks + (computes_groups_along_k(config) ? tile.first_k >> kLog2ScaleBlock : 0);
     const Words<Operand::p> p(scale_p_, tile, first_block);
     const Words<Operand::q> q(scale_q_, tile, first_block);
-    if ((is_short(config) && !p.one_by_one()) || (kBlocks == 1 && p.run_bytes() > 0 && q.for_chunks()))
-      return load_rows_and_chunks<true>(at, tile, p, q, first);
+    const bool chunks = is_short(config) || (kBlocks == 1 && q.for_chunks());
+    if (chunks && p.run_bytes() > 0) return load_rows_and_chunks<Way::run>(at, tile, p, q, first);
     if (first) arch::wait_for_predecessor();
-    if (is_short(config) || (kBlocks == 1 && p.one_by_one() && q.for_chunks()))
-      load_rows_and_chunks<false>(at, tile, p, q, false);
+    if (chunks && p.one_by_one())
+      load_rows_and_chunks<Way::neighbours>(at, tile, p, q, false);
+    else if constexpr (is_short(config))
+      load_rows_and_chunks<Way::apart>(at, tile, p, q, false);
     else
       load_stages(at, tile, p, q);
   }
 
  private:
   static constexpr int kBlocks = scale_blocks_per_stage(config);
+  // How the scales of a tile's rows come: together, or word by word, those of neighbours side by side or some stride apart.
+  enum class Way { run, neighbours, apart };
 
   // What most products ask for: a scale for each row and 128 of K of A, and one for each 128 x 128 of B. This warp has no cycle to spare
   // (tiles of 128 x 128 x 128 are multiplied in 512), so its loop has nothing in it that is the same in each turn.
-  template <bool run, class WordsOfP, class WordsOfQ>
+  template <Way way, class WordsOfP, class WordsOfQ>
   SLUICE_DEVICE void load_rows_and_chunks(typename Ring::Position& at, const WorkTile& tile, const WordsOfP& p, const WordsOfQ& q,
                                           bool first) const {
-    const float* rows = run ? p.run() : p.run() + arch::lane();
+    constexpr bool run = way == Way::run;
+    const float* rows = run ? p.run() : way == Way::neighbours ? p.run() + arch::lane() : p.word_of_lane_apart();
+    const std::int64_t apart = way == Way::neighbours ? 32 : 32 * scale_p_.strides.vector;
     const float* chunk = q.word_of_lane();
     const bool asks = q.lane_asks(), inside = q.word_inside(), fences = run && over_words();
     const int left_of_p = p.left_from_lane(), count = tile.k_end - tile.k_begin, wait_at = first ? count : 0;
@@ -72,8 +78,10 @@ class ScaleProducer {
         if (run) arch::bulk_load(ring_.scales_p(at, 0), rows, p.run_bytes(), full);
       }
       if constexpr (!run) {
+        const float* from = rows;
         SLUICE_UNROLL
-        for (int word = 0; word < tile_p(config); word += 32) p.copy_word(ring_.scales_p(at, 0), word, rows + word, word < left_of_p);
+        for (int word = 0; word < tile_p(config); word += 32, from += apart)
+          p.copy_word(ring_.scales_p(at, 0), word, from, word < left_of_p);
       }
       if (asks) q.copy_word(ring_.scales_q(at, 0), 0, chunk, inside);
       arch::barrier_arrive_when_copied(full);
@@ -136,6 +144,8 @@ class ScaleProducer {
     // Whether neighbours come one by one; how many there are from this lane's on.
     SLUICE_DEVICE bool one_by_one() const { return scales_.adjacent && !in_runs_; }
     SLUICE_DEVICE int left_from_lane() const { return scales_.vectors - first_ - arch::lane(); }
+
+    SLUICE_DEVICE const float* word_of_lane_apart() const { return from_ + offset_of(first_ + arch::lane()); }
 
     // Whether a scale is for a chunk of Q's vectors; each is in the ring kChunkCopies times, each brought by another lane.
     SLUICE_DEVICE bool for_chunks() const { return operand == Operand::q && scales_.strides.block_shift > 0; }
