@@ -53,6 +53,7 @@ class ScaleProducer {
 
  private:
   static constexpr int kBlocks = scale_blocks_per_stage(config);
+  static_assert(!is_short(config) || (kBlocks == 1 && !swapped(config)), "short kernels know scales of rows beside those of blocks alone");
   // How the scales of a tile's rows come: together, or word by word, those of neighbours side by side or some stride apart.
   enum class Way { run, neighbours, apart };
 
