@@ -128,10 +128,11 @@ RowShares shares_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
 // FP8, 256 columns: halves of the tile are multiplied and promoted in turn, which costs tensor cores more than others.
 bool is_widest(const KernelConfig& kernel) { return promotes(kernel) && kernel.tile_n >= 2 * kScaleBlockElems; }
 
+constexpr double kFewRounds = 4;  // of groups
+
 // Small factors are those of few tiles an SM, or of products that the tensor cores bind; groups have many tiles, and where they wait for
 // memory, it is no faster for it (the same day, 10 sets of groups with 31 to 136 rows in FP8, 4 with 20 rows in bf16). Beside weights of 4
 // bits groups that wait for memory have few rows, and other kernels.
-constexpr double kFewRounds = 4;
 double memory_factor_of_groups(const KernelConfig& kernel, double factor, double rounds) {
   // FP8 again when the warp that fetches scales had become faster: one H100, 28 November 2026, candidates of 52 sets.
   constexpr double kSwapped = 1.25, kPingpong = 1.15, kWide = 1.07;

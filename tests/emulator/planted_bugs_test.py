@@ -54,8 +54,9 @@ def run_kernel(folder, kernel, bug=None):
     else:
         text = f'#include "kernel/kernel_instance.cuh"\n\nSLUICE_GEMM_ENTRY(changed, {types}, {type_a}, {type_b}, {layouts}, {LAYOUTS.index(layouts)}, {line})\n'
         text += '#include "kernel/short_instance.cuh"\n\n'
+        listed = (source / "core/kernel_list.def").read_text()
         for scope in ("plain", "groups"):  # whichever a call takes has the bug
-            if f"SLUICE_SHORT_KERNEL({scope}, {'fp8' if types == 'e4m3' else types}, {line})" in (source / "core/kernel_list.def").read_text():
+            if f"SLUICE_SHORT_KERNEL({scope}, {'fp8' if types == 'e4m3' else types}, {line})" in listed:
                 text += f"SLUICE_SHORT_ENTRY({scope}, changed, {types}, {line})\n"
     return build_and_run(folder, overlay, text, name, problem)
 

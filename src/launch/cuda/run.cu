@@ -56,7 +56,7 @@ Status run_kernel(const FindKernel& find, const Plan& plan, const GemmArguments&
   if (is_general(plan.problem)) return run_general(plan, arguments, workspace, stream);
   Result<GemmParams> params = bind(plan, arguments, workspace, encode_tensor_map);
   if (!params) return params.error();
-  const void* const kernel = find(scope_of(plan, *params));
+  const void* const kernel = find(scope_of(plan, params->epilogue.path));
   if (kernel == nullptr) return not_in_this_build(plan.kernel);
   bind_places(plan, workspace, &places_of_current_device, *params);
   TracedGemmParams all{*params, trace};

@@ -111,7 +111,7 @@ Status run_kernel_on_emulator(const FindEmulatedKernel& find, const Plan& plan, 
   if (!workspace.empty()) std::fill(workspace.begin() + kFlagBytes / 4, workspace.end(), std::numeric_limits<float>::quiet_NaN());
   Result<GemmParams> params = bind(plan, arguments, workspace.data(), encode_emulated_tensor_map);
   if (!params) return params.error();
-  const EmulatedKernel kernel = find(scope_of(plan, *params));
+  const EmulatedKernel kernel = find(scope_of(plan, params->epilogue.path));
   if (kernel == nullptr) return not_in_this_build(plan.kernel);
   bind_places(plan, workspace.data(), &places_backwards, *params);
   const TracedGemmParams all{*params, trace};
