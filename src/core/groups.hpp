@@ -27,16 +27,31 @@ constexpr bool computes_groups(const KernelConfig& c) {
   return c.scope != KernelScope::plain && !streams(c) && (consumer_warpgroups(c) <= 2 || !dequantises(c) || k_slices(c) > 1);
 }
 
-// Whether a kernel can fetch rows of A in boxes of as many as a wgmma takes, so that boxes behind a group's end need not come at all.
-constexpr bool fetches_blocks_of_rows(const KernelConfig& c) {
-  return computes_groups(c) && !swapped(c) && c.load == LoadPath::tma && k_major_a(c) && c.tile_m > kWgmmaRows &&
-         c.tile_m / c.cluster_n % kWgmmaRows == 0;
+// Whether the rows of a tile choose how wide a wgmma is, where they are Q's vectors: in 16-bit tiles as high as a wgmma can be wide.
+inline constexpr int kWidestQ = 256, kWidthStep = 16;
+constexpr bool chooses_width(const KernelConfig& c) {
+  return computes_groups(c) && swapped(c) && c.tile_m == kWidestQ && c.schedule == KernelSchedule::cooperative && c.load == LoadPath::tma &&
+         !promotes(c) && !dequantises(c);
 }
-constexpr bool fetches_by_blocks(const GemmProblem& p, const KernelConfig& c) { return is_grouped(p) && fetches_blocks_of_rows(c); }
 
-// Whether the blocks of 64 rows of a group are shared out evenly among its tiles, instead of all tiles but the last being full. In FP8 a
-// tile of one block takes three warpgroups as long as one of two: who multiplies alone has nobody to hide his promotion.
-constexpr bool evens_out_rows(const KernelConfig& c) { return computes_groups(c) && promotes(c) && consumer_warpgroups(c) > 2; }
+// Rows of A that are fetched together, in boxes of so many: those behind a group's end need not come at all. As many as a wgmma takes of P,
+// or two steps of Q's width; 0: all of a tile.
+constexpr int rows_of_block(const KernelConfig& c) {
+  if (!computes_groups(c) || c.load != LoadPath::tma || !k_major_a(c)) return 0;
+  const int rows = !swapped(c) && c.tile_m > kWgmmaRows ? kWgmmaRows : chooses_width(c) ? 2 * kWidthStep : 0;
+  return rows > 0 && c.tile_m / c.cluster_n % rows == 0 ? rows : 0;
+}
+constexpr int rows_of_block(const GemmProblem& p, const KernelConfig& c) { return is_grouped(p) ? rows_of_block(c) : 0; }
+constexpr bool fetches_blocks_of_rows(const KernelConfig& c) { return rows_of_block(c) > 0; }
+
+// Rows that are multiplied together.
+constexpr int rows_of_step(const KernelConfig& c) { return chooses_width(c) ? kWidthStep : kWgmmaRows; }
+// Whether a group's rows are shared out evenly among its tiles, in steps, instead of all tiles but the last being full. In FP8 a tile of
+// one step takes three warpgroups as long as one of two: who multiplies alone has nobody to hide his promotion. In 16 bits a tile of few
+// rows takes longer for each of them than a high one, as long as its columns of B need to come.
+constexpr bool evens_out_rows(const KernelConfig& c) {
+  return fetches_blocks_of_rows(c) && c.cluster_m == 1 && c.tile_m > 2 * kWgmmaRows && (!promotes(c) || consumer_warpgroups(c) > 2);
+}
 
 // Whether a kernel can multiply groups along K. Where they end anywhere, the copy engine leaves out what lies behind, and K is the
 // direction of its rows; those of FP8 end with a block of scales, and so with a k-tile of one.
@@ -59,11 +74,12 @@ SLUICE_HOST_DEVICE constexpr GroupRange range_of_group(Grouping grouping, std::i
   const std::int32_t begin = clamped(number, 0);
   return {begin, clamped(next, begin) - begin};
 }
-// The rows of one of a group's tiles, where these are even: the first ones may have a block more.
-SLUICE_HOST_DEVICE constexpr GroupRange rows_of_even_tile(const GroupRange& rows, std::int32_t tiles, std::int32_t tile) {
-  const std::int32_t blocks = (rows.count + kWgmmaRows - 1) / kWgmmaRows, fewest = blocks / tiles, higher = blocks - fewest * tiles;
-  const std::int32_t begin = (tile * fewest + (tile < higher ? tile : higher)) * kWgmmaRows;
-  const std::int32_t end = begin + (fewest + (tile < higher ? 1 : 0)) * kWgmmaRows;
+// The rows of one of a group's tiles, where these are even: the first ones may have a step more.
+SLUICE_HOST_DEVICE constexpr GroupRange rows_of_even_tile(const GroupRange& rows, std::int32_t step, std::int32_t tiles,
+                                                          std::int32_t tile) {
+  const std::int32_t steps = (rows.count + step - 1) / step, fewest = steps / tiles, higher = steps - fewest * tiles;
+  const std::int32_t begin = (tile * fewest + (tile < higher ? tile : higher)) * step;
+  const std::int32_t end = begin + (fewest + (tile < higher ? 1 : 0)) * step;
   return {rows.first + begin, (end < rows.count ? end : rows.count) - begin};
 }
 // Groups along K of FP8 operands begin and end with the blocks of 128 that have scales: a number between two counts as the lower one.

@@ -104,7 +104,7 @@ class GroupedDispatcher {
       const GroupTiles group = groups.find(cluster_row_of(scheduler, piece));
       WorkTile tile = place_in_group(scheduler, piece, group);
       if constexpr (evens_out_rows(config)) {
-        const GroupRange rows = rows_of_even_tile(group.rows, group.cluster_rows, tile.tile_m);
+        const GroupRange rows = rows_of_even_tile(group.rows, rows_of_step(config), group.cluster_rows, tile.tile_m);
         tile.first_row = rows.first - tile.tile_m * config.tile_m;  // from which of_this_cta() counts
         tile.row_end = rows.first + rows.count;
       }

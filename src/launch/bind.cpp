@@ -45,7 +45,7 @@ Status fill_operand(const Plan& plan, const OperandView& view, EncodeTensorMap e
   params.leading_elems = view.leading_elems;
   params.batch_stride_elems = view.batch_stride_elems;
   params.vectors = static_cast<std::int32_t>(fetched.vectors);
-  params.by_blocks = fetched.by_blocks;
+  params.by_blocks = fetched.block_rows > 0;
   params.ends_early = boxes.ends_early;
   params.whole_tiles = boxes.whole_tiles;
   params.clips_k = is_grouped_along_k(p) && !fetched.k_major;

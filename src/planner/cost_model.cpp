@@ -58,8 +58,8 @@ std::int64_t rows_outside(const FetchedOperand& operand, const LoadBoxes& boxes)
   if (boxes.ends_early) return 0;
   const std::int64_t rest = operand.vectors % operand.tile_vectors,
                      rows = rest == 0 ? std::min<std::int64_t>(operand.vectors, operand.tile_vectors) : rest;
-  const std::int64_t fetched =
-      operand.by_blocks ? (rows + kWgmmaRows - 1) / kWgmmaRows * kWgmmaRows : std::int64_t{boxes.vectors} * operand.sharers;
+  const std::int64_t fetched = operand.block_rows > 0 ? (rows + operand.block_rows - 1) / operand.block_rows * operand.block_rows
+                                                      : std::int64_t{boxes.vectors} * operand.sharers;
   return std::clamp<std::int64_t>(fetched - rows, 0, boxes.vectors);
 }
 // Rows of 128 bytes that do not begin with a line of L2 are asked for in two parts, which tells behind the first ring of stages, that is
@@ -91,7 +91,7 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
     const double last = rounds > 1 ? 1 / static_cast<double>(tiles) : 1;
     const double outside = operand.k_major ? static_cast<double>(rows_outside(operand, boxes)) * last
                                            : std::max(0.0, boxes.vectors - static_cast<double>(operand.vectors));
-    const int in_tile = operand.by_blocks ? operand.tile_vectors / operand.sharers / boxes.vectors : 1;
+    const int in_tile = operand.block_rows > 0 ? operand.tile_vectors / operand.sharers / boxes.vectors : 1;
     const double seen = dequantises(kernel) ? std::floor(outside / kRowsUnseen) * kRowsUnseen : outside;
     clk += (boxes.whole_tiles ? 1 : boxes.slabs * in_tile) * c.issue_clk_per_box + seen * boxes.slabs * c.issue_clk_per_row_outside;
     if (operand.k_major) clk += odd_rows_clk(c, p, kernel, operand, row_elems, rounds);
@@ -114,11 +114,13 @@ struct RowShares {
 RowShares shares_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
   constexpr double kAlone = 1.5, kEven = 1.2;
   const std::int64_t cluster_rows = std::int64_t{kernel.tile_m} * kernel.cluster_m, whole = p.m / cluster_rows;
-  const std::int64_t rest = std::min<std::int64_t>(p.m % cluster_rows, kernel.tile_m), blocks = (rest + kWgmmaRows - 1) / kWgmmaRows;
-  const auto tiles = static_cast<double>(whole + (rest > 0 ? 1 : 0)), rows = static_cast<double>(blocks * kWgmmaRows);
+  const std::int64_t rest = std::min<std::int64_t>(p.m % cluster_rows, kernel.tile_m), step = rows_of_step(kernel),
+                     block = rows_of_block(kernel);
+  const auto in_whole = [rest](std::int64_t unit) { return static_cast<double>((rest + unit - 1) / unit * unit); };
+  const auto tiles = static_cast<double>(whole + (rest > 0 ? 1 : 0)), rows = in_whole(step);
   const auto share = [&](double of_last) { return (static_cast<double>(whole) + of_last) / tiles; };
-  const double fetched = share(rows / kernel.tile_m);
-  if (!promotes(kernel)) return {fetched, fetched};
+  const double fetched = share(in_whole(block) / kernel.tile_m);
+  if (!promotes(kernel)) return {fetched, share(rows / kernel.tile_m)};
   const int own = blocks_per_warpgroup(kernel) * kWgmmaRows;
   const bool is_lower = rest <= own && sharing_warpgroups(kernel) > 1;
   const double alone = !is_lower ? 1 : evens_out_rows(kernel) && whole > 0 ? kEven : kAlone;

@@ -331,9 +331,11 @@ bool suits_groups(const SchedulerParams& s, const DeviceSpec& device, const Kern
 }
 
 // Tiles made to fit one product's rows (kernel_list.def) have been timed for nothing else: not for a batch, nor for groups of any size, but
-// for those of FP8. Where they would be as fast as others by prediction, these are taken.
+// for those of FP8. Those whose width a group's rows choose have been timed for groups. Where they would be as fast as others by
+// prediction, these are taken.
 double factor_of_untimed(const GemmProblem& p, const KernelConfig& kernel) {
   constexpr double kCaution = 1.15;
+  if (chooses_width(kernel)) return is_grouped(p) ? 1 : kCaution;
   const bool fits_some_rows = !std::has_single_bit(static_cast<unsigned>(kernel.tile_m)) && !promotes(kernel);
   return p.batch > 1 && fits_some_rows ? kCaution : 1;
 }

@@ -237,20 +237,21 @@ void check_rows(const Grouped& grouped) {
 
 RC_GTEST_PROP(GroupedSchedule, TilesLieWithinTheRowsOfTheirGroup, ()) { check_rows(random_grouped()); }
 
-// Tiles of even rows: one behind the other, none empty, none taller than a tile, and none a whole block taller than another.
+// Tiles of even rows: one behind the other, none empty, none taller than a tile, and none a whole step taller than another.
 RC_GTEST_PROP(GroupedSchedule, EvenTilesShareOutTheRowsOfAGroup, ()) {
-  const std::int32_t tile_m = 192, count = *rc::gen::oneOf(between(1, 2000), between(1, 1 << 30));
+  const auto [tile_m, step] = *rc::gen::element(std::pair{192, kWgmmaRows}, std::pair{256, kWgmmaRows}, std::pair{kWidestQ, kWidthStep});
+  const std::int32_t count = *rc::gen::oneOf(between(1, 2000), between(1, 1 << 30));
   const GroupRange rows{*between(0, 1000), count};
-  const std::int32_t tiles = cluster_rows_of(rows, tile_m), blocks_at_most = tile_m / kWgmmaRows;
-  const std::int32_t fewest = (count + kWgmmaRows - 1) / kWgmmaRows / tiles;
+  const std::int32_t tiles = cluster_rows_of(rows, tile_m), steps_at_most = tile_m / step;
+  const std::int32_t fewest = (count + step - 1) / step / tiles;
   const std::int32_t first = std::max(0, *between(0, tiles - 1) - 20), last = std::min(tiles, first + 40);
-  std::int32_t next = first == 0 ? rows.first : rows_of_even_tile(rows, tiles, first).first;
+  std::int32_t next = first == 0 ? rows.first : rows_of_even_tile(rows, step, tiles, first).first;
   for (std::int32_t tile = first; tile < last; ++tile) {
-    const GroupRange its = rows_of_even_tile(rows, tiles, tile);
-    RC_ASSERT(its.first == next && (its.first - rows.first) % kWgmmaRows == 0);
+    const GroupRange its = rows_of_even_tile(rows, step, tiles, tile);
+    RC_ASSERT(its.first == next && (its.first - rows.first) % step == 0);
     next = its.first + its.count;
-    const std::int32_t blocks = (its.count + kWgmmaRows - 1) / kWgmmaRows;
-    RC_ASSERT(its.count > 0 && blocks <= blocks_at_most && blocks >= fewest && blocks <= fewest + 1);
+    const std::int32_t steps = (its.count + step - 1) / step;
+    RC_ASSERT(its.count > 0 && steps <= steps_at_most && steps >= fewest && steps <= fewest + 1);
   }
   if (last == tiles) RC_ASSERT(next == rows.first + count);
 }

@@ -66,7 +66,7 @@ TEST(LoadBoxes, ABoxForEachSlabOfALastTileThatLacksMuch) {
 
 TEST(LoadBoxes, WhereGroupsEndOnlyTheDeviceKnows) {
   EXPECT_FALSE(boxes({.vectors = 537, .tile_vectors = 64, .of_groups = true}).ends_early);
-  const LoadBoxes by_blocks = boxes({.vectors = 537, .tile_vectors = 128, .of_groups = true, .by_blocks = true});
+  const LoadBoxes by_blocks = boxes({.vectors = 537, .tile_vectors = 128, .block_rows = 64, .of_groups = true});
   EXPECT_EQ(by_blocks.vectors, 64);
   EXPECT_FALSE(by_blocks.ends_early);
 }

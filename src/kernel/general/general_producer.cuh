@@ -24,7 +24,8 @@ class GeneralProducer {
     for (int k_tile = 0; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);
       arch::barrier_arrive_expect_bytes(ring_.full_barrier(at), params_.stage_bytes);
-      std::byte* const stage = (operand == Operand::p ? ring_.stage_p(at) : ring_.stage_q(at)) + slice * Tile::kSliceBytes;
+      std::byte* const stage =
+          (operand == Operand::p ? ring_.stage_p(at) : ring_.stage_q(at)) + slice * Tile::kSliceVectors * kSwizzleBytes;
       SLUICE_UNROLL
       for (int slab = 0; slab < Tile::kSlabs; ++slab) {
         const arch::TensorCoordinates from{k_tile * config.tile_k + slab * Tile::kRowElems, vector, 0};

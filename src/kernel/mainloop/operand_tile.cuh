@@ -29,7 +29,6 @@ struct OperandTile {
   // CTAs of the cluster that each fetch a slice for all of them: a column of the cluster shares A's tile, a row of it B's.
   static constexpr int kSharers = kIsP ? sharers_p(config) : sharers_q(config);
   static constexpr int kSliceVectors = kVectors / kSharers;
-  static constexpr int kSliceBytes = kSliceVectors * kSwizzleBytes;  // of a slab
 
   // This CTA's slice, and who is sent it: a bit for each CTA of the cluster, which counts along M first.
   static SLUICE_DEVICE int slice() {

@@ -15,9 +15,10 @@
 
 namespace sluice {
 
-// Of the blocks of 64 rows from first_block on, `blocks` at most, those that have rows.
+// Of the blocks of so many rows from first_block on, `blocks` at most, those that have rows.
+template <int block_rows>
 SLUICE_DEVICE int blocks_with_rows(const WorkTile& tile, int first_block, int blocks) {
-  const int rows = tile.row_end - tile.first_row - first_block * kWgmmaRows, there = (rows + kWgmmaRows - 1) / kWgmmaRows;
+  const int rows = tile.row_end - tile.first_row - first_block * block_rows, there = (rows + block_rows - 1) / block_rows;
   return there < 0 ? 0 : there < blocks ? there : blocks;
 }
 
@@ -36,7 +37,7 @@ class ShortTile {
  public:
   SLUICE_DEVICE ShortTile(const WorkTile& tile, int warpgroup)
       : first_block_(first_block(config, warpgroup)),
-        blocks_(kHasBlocks ? blocks_with_rows(tile, first_block_, kAll) : kAll),
+        blocks_(blocks_of(tile, first_block_)),
         barrier_id_(TileStore<config>::kFirstBarrier + warpgroup) {}
 
   static SLUICE_DEVICE void begin(int) {}
@@ -45,7 +46,9 @@ class ShortTile {
   template <class Ring, class Issued>
   SLUICE_DEVICE bool multiply(const MainloopParams& params, const Ring& ring, Accumulators<config>& sums, typename Ring::Position& at,
                               int k_tiles, Issued&& issued) const {
-    if (blocks_ == kAll)
+    if constexpr (chooses_width(config))
+      multiply_columns<kWidthStep>(params, ring, sums, at, k_tiles, issued);
+    else if (blocks_ == kAll)
       Consumer<config>(params, ring, first_block_).multiply(sums, at, k_tiles, issued);
     else
       multiply_less(params, ring, sums, at, k_tiles, issued);
@@ -57,6 +60,20 @@ class ShortTile {
   static constexpr bool kHasBlocks = !swapped(config);
   static constexpr int kAll = Accumulators<config>::kBlocks;
   static_assert(kAll <= 2, "of three blocks there might be two");
+
+  static SLUICE_DEVICE int blocks_of(const WorkTile& tile, int first_block) {
+    if constexpr (chooses_width(config)) return blocks_with_rows<kWidthStep>(tile, 0, kWidestQ / kWidthStep);
+    return kHasBlocks ? blocks_with_rows<kWgmmaRows>(tile, first_block, kAll) : kAll;
+  }
+
+  // The widths from `width` on.
+  template <int width, class Ring, class Issued>
+  SLUICE_DEVICE void multiply_columns(const MainloopParams& params, const Ring& ring, Accumulators<config>& sums,
+                                      typename Ring::Position& at, int k_tiles, Issued&& issued) const {
+    if constexpr (width < kWidestQ)
+      if (blocks_ > width / kWidthStep) return multiply_columns<width + kWidthStep>(params, ring, sums, at, k_tiles, issued);
+    WgmmaConsumer<config, 1, width>(params, ring, first_block_).multiply(sums, at, k_tiles, issued);
+  }
 
   template <class Ring, class Issued>
   SLUICE_DEVICE void multiply_less(const MainloopParams& params, const Ring& ring, Accumulators<config>& sums, typename Ring::Position& at,
@@ -90,7 +107,8 @@ template <KernelConfig config, Operand operand>
 struct TileBoxes {
   using Tile = OperandTile<config, operand>;
   static constexpr bool kMayBeBlocks = Tile::kIsA && fetches_blocks_of_rows(config);
-  static constexpr int kBlocks = Tile::kVectors / kWgmmaRows, kBlocksOfSlice = Tile::kSliceVectors / kWgmmaRows;
+  static constexpr int kBlockRows = kMayBeBlocks ? rows_of_block(config) : kWgmmaRows;
+  static constexpr int kBlocks = Tile::kVectors / kBlockRows, kBlocksOfSlice = Tile::kSliceVectors / kBlockRows;
 
   int stage_bytes;  // that all CTAs who share the tile bring together
   int of_slice;     // in a slab, by this CTA
@@ -99,8 +117,8 @@ struct TileBoxes {
   SLUICE_DEVICE TileBoxes(const OperandParams& params, const WorkTile& tile, int slice)
       : stage_bytes(params.stage_bytes), of_slice(1), whole_tile(params.whole_tiles), map(&params.map) {
     if (kMayBeBlocks && params.by_blocks) {
-      stage_bytes = blocks_with_rows(tile, 0, kBlocks) * Tile::kBlockBytes * Tile::kSlabs;
-      of_slice = blocks_with_rows(tile, slice * kBlocksOfSlice, kBlocksOfSlice);
+      stage_bytes = blocks_with_rows<kBlockRows>(tile, 0, kBlocks) * kBlockRows * kSwizzleBytes * Tile::kSlabs;
+      of_slice = blocks_with_rows<kBlockRows>(tile, slice * kBlocksOfSlice, kBlocksOfSlice);
     } else if (Tile::kMajor == arch::Major::k && params.ends_early) {
       const int behind = params.vectors - Tile::first_vector(tile), there = behind > 0 ? behind : 0;
       if (there >= Tile::kVectors) return;

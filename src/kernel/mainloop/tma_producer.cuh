@@ -29,7 +29,7 @@ class TmaProducer {
     const Boxes boxes(params_, tile, slice);
     const Place place{Tile::first_vector(tile) + slice * Tile::kSliceVectors,
                       tile.group * params_.batch_step,
-                      slice * Tile::kSliceBytes,
+                      slice * Tile::kSliceVectors * kSwizzleBytes,
                       Tile::sharers(),
                       boxes,
                       kGroupsAlongK ? tile.first_k : 0,
@@ -80,8 +80,8 @@ class TmaProducer {
       const int k = place.first_k + k_tile * config.tile_k + slab * Tile::kRowElems;
       if constexpr (Boxes::kMayBeBlocks) {
         SLUICE_NO_UNROLL
-        for (int box = 0; box < place.boxes.of_slice; ++box)
-          load_box<prefetch>(place, destination + box * Tile::kBlockBytes, {k, place.vector + box * kWgmmaRows, place.batch}, barrier);
+        for (int row = 0; row < place.boxes.of_slice * Boxes::kBlockRows; row += Boxes::kBlockRows)
+          load_box<prefetch>(place, destination + row * kSwizzleBytes, {k, place.vector + row, place.batch}, barrier);
       } else if constexpr (Tile::kMajor == arch::Major::k) {
         if (place.boxes.of_slice > 0) load_box<prefetch>(place, destination, {k, place.vector, place.batch}, barrier);
       } else {

@@ -26,8 +26,8 @@ struct Accumulators {
 // Of the 64 rows of a block, the first that this thread has accumulators of; the other is 8 further down.
 SLUICE_DEVICE int first_row_in_block() { return arch::thread_in_warpgroup() / 32 * 16 + arch::lane() / 4; }
 
-// blocks: of its accumulators, those that it multiplies; the others become zeros.
-template <KernelConfig config, int blocks>
+// blocks: of its accumulators, those that it multiplies, and columns of Q; the others become zeros.
+template <KernelConfig config, int blocks, int columns = tile_q(config)>
 class WgmmaConsumer {
  public:
   using Ring = Pipeline<config>;
@@ -54,7 +54,8 @@ class WgmmaConsumer {
         SLUICE_UNROLL
         for (int block = 0; block < blocks; ++block)
           arch::wgmma<config.type_a, TileP::kMajor, TileQ::kMajor>(
-              sums.values[block], arch::advance_descriptor(p, TileP::step_offset_bytes(step) + block * TileP::kBlockBytes),
+              reinterpret_cast<float(&)[columns / 2]>(sums.values[block]),
+              arch::advance_descriptor(p, TileP::step_offset_bytes(step) + block * TileP::kBlockBytes),
               arch::advance_descriptor(q, TileQ::step_offset_bytes(step)));
       }
       arch::wgmma_commit();
