@@ -28,24 +28,28 @@ SLUICE_DEVICE GroupRange range_of_group(const GroupParams& params, int group) {
 // few.
 class GroupWindow {
  public:
+  // Opens at the first groups, and counts the tiles of all.
   SLUICE_DEVICE GroupWindow(const GroupParams& params, int rows_per_cluster) : params_(params), rows_per_cluster_(rows_per_cluster) {
-    open(0, 0);
-  }
-
-  // Rows of cluster tiles that all groups have together.
-  SLUICE_DEVICE int cluster_rows() const {
     constexpr int kAtOnce = 4;  // whose numbers a lane asks for before it waits: nobody has work until the last have come
-    int sum = 0;
+    int sum = 0, of_first = 0;
     SLUICE_NO_UNROLL
     for (int first = arch::lane(); first < params_.count; first += 32 * kAtOnce) {
       GroupNumbers numbers[kAtOnce];
       SLUICE_UNROLL
       for (int i = 0; i < kAtOnce; ++i) numbers[i] = numbers_of_group(params_, first + 32 * i);
       SLUICE_UNROLL
-      for (int i = 0; i < kAtOnce; ++i) sum += cluster_rows_of(range_of_group(params_, first + 32 * i, numbers[i]), rows_per_cluster_);
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int its = cluster_rows_of(range_of_group(params_, first + 32 * i, numbers[i]), rows_per_cluster_);
+        if (i == 0 && first < 32) of_first = its;
+        sum += its;
+      }
     }
-    return arch::warp_sum(sum);
+    all_ = arch::uniform(arch::warp_sum(sum));
+    end_ = arch::prefix_sum(of_first);
   }
+
+  // Rows of cluster tiles that all groups have together.
+  SLUICE_DEVICE int cluster_rows() const { return all_; }
 
   // Whose a row of cluster tiles is; there must be such a row. Cheapest where rows rise from call to call.
   SLUICE_DEVICE GroupTiles find(int cluster_row) {
@@ -75,8 +79,9 @@ class GroupWindow {
 
   const GroupParams& params_;
   const int rows_per_cluster_;
-  int first_;  // group of lane 0
-  int end_;    // behind this lane's group: rows of cluster tiles up to and with it
+  int all_;
+  int first_ = 0;  // group of lane 0
+  int end_;        // behind this lane's group: rows of cluster tiles up to and with it
 };
 
 template <KernelConfig config>
@@ -91,7 +96,7 @@ class GroupedDispatcher {
     if constexpr (computes_groups_along_k(config))
       if (params_.groups.grouping == Grouping::along_k) return run_along_k();
     GroupWindow groups(params_.groups, config.tile_m * config.cluster_m);
-    const SchedulerParams scheduler = with_cluster_rows(params_.scheduler, arch::uniform(groups.cluster_rows()));
+    const SchedulerParams scheduler = with_cluster_rows(params_.scheduler, groups.cluster_rows());
     const AnyItems<PlainDivisor> items(scheduler);
     typename WorkRing<config>::Position at;
     int item = Dispatcher<config>::unit();
