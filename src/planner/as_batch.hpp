@@ -12,8 +12,21 @@
 
 namespace sluice {
 
+// Products of the largest n and k, whose strides are as short as they may be.
+inline GemmProblem general_as_batch(GemmProblem p, std::int64_t rows) {
+  const std::int64_t packet_elems = 16 / size_bytes(p.type_a);
+  p.m = rows;
+  p.lda = p.ldb = (std::max<std::int64_t>(p.k, 1) + packet_elems - 1) / packet_elems * packet_elems;
+  p.ldc = p.ldd = p.n;
+  p.batch_stride_a = p.m * p.lda;
+  p.batch_stride_b = p.n * p.ldb;
+  p.batch_stride_c = p.batch_stride_d = p.m * p.ldd;
+  p.grouping = Grouping::none;
+  return p;
+}
 // A batch of products of so many rows each. Of a validated problem; any other than of groups is left as it is.
 inline GemmProblem as_batch(GemmProblem p, std::int64_t rows) {
+  if (is_general(p)) return general_as_batch(p, rows);
   if (!is_grouped(p) || is_empty(p)) return p;
   const bool ragged = p.grouping == Grouping::ragged;
   p.m = rows;
@@ -25,20 +38,7 @@ inline GemmProblem as_batch(GemmProblem p, std::int64_t rows) {
   p.grouping = Grouping::none;
   return p;
 }
-// Products of the largest n and k, whose strides are as short as they may be.
-inline GemmProblem general_as_batch(GemmProblem p) {
-  const std::int64_t packet_elems = 16 / size_bytes(p.type_a);
-  p.m = expected_rows(p);
-  p.lda = p.ldb = (std::max<std::int64_t>(p.k, 1) + packet_elems - 1) / packet_elems * packet_elems;
-  p.ldc = p.ldd = p.n;
-  p.batch_stride_a = p.m * p.lda;
-  p.batch_stride_b = p.n * p.ldb;
-  p.batch_stride_c = p.batch_stride_d = p.m * p.ldd;
-  p.grouping = Grouping::none;
-  return p;
-}
 inline GemmProblem as_batch(GemmProblem p) {
-  if (is_general(p)) return general_as_batch(p);
   if (!is_grouped_along_k(p)) return as_batch(p, expected_rows(p));
   const std::int64_t step = is_grouped_by_scale_blocks(p) ? kScaleBlockElems : 1, steps = p.k / step;
   p.k = p.batch > 0 ? (steps + p.batch - 1) / p.batch * step : 0;
@@ -53,7 +53,7 @@ struct LikelyRows {
   double weight;
 };
 inline std::array<LikelyRows, 3> likely_rows(const GemmProblem& p) {
-  const std::int64_t rows = expected_rows(p), most = p.grouping == Grouping::masked ? p.m : 2 * rows;
+  const std::int64_t rows = expected_rows(p), most = p.grouping == Grouping::ragged ? 2 * rows : p.m;
   const std::int64_t less = std::max<std::int64_t>(1, rows - rows / 4), more = std::min(rows + rows / 4, most);
   return {{{less, 0.25}, {rows, 0.5}, {more, 0.25}}};
 }

@@ -493,7 +493,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
     for (SchedulerParams& schedule : schedules) {
       candidate.scheduler = own(schedule);
       if (is_grouped(p) && !options.scheduler && !suits_groups(candidate.scheduler, device, kernel)) continue;
-      if (is_grouped(p)) {
+      if (is_grouped(p) || is_general(p)) {
         candidate.predicted = predict_for_groups(p, device, kernel, schedule, calibration, factor);
       } else {
         const int workers = worker_count(schedule, device, kernel);

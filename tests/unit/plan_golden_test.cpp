@@ -73,6 +73,12 @@ std::vector<GemmProblem> problems_for_one_device() {
   problems.back().layout_a = Layout::column_major, problems.back().layout_b = Layout::row_major;
   fp8(gradients, Scaling::per_vector_128, Scaling::per_vector_128);
   problems.back().type_b = DataType::e4m3;
+  const GemmProblem experts{.m = 32768, .n = 4096, .k = 4096, .batch = 64, .grouping = Grouping::ragged};
+  problems.push_back(experts);
+  fp8(experts, Scaling::per_vector_128, Scaling::per_block_128);
+  problems.back().type_b = DataType::e4m3;
+  problems.push_back({.m = 4096, .n = 6144, .k = 7168, .batch = 32, .grouping = Grouping::masked, .expected_rows = 204});
+  problems.push_back({.m = 6907, .n = 4096, .k = 4096, .batch = 64, .grouping = Grouping::general, .expected_rows = 512});
   for (const Scaling of_d : {Scaling::per_tensor, Scaling::per_vector_128})  // few rows of A: the second in fewer kernels than the first
     fp8({.m = 16, .n = 7168, .k = 4096, .type_b = DataType::e4m3, .type_d = DataType::e4m3, .scaling_d = of_d}, Scaling::per_vector_128,
         Scaling::per_block_128);
