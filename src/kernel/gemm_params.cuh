@@ -27,7 +27,7 @@ struct OperandParams {
   std::int32_t batch_step;          // 1, or 0 when one matrix serves the whole batch
   std::int32_t stage_bytes;         // that arrive through the copy engine: less than the tile's where a tile is wider than the matrix
   bool whole_tiles;  // the map's third direction is K, in slabs of one swizzled row, and not the batch: one box is the tile of a stage
-  bool by_blocks, ends_early;  // boxes of 64 behind a group's end are left out; the last tile's end with the operand (core/load_boxes.hpp)
+  bool by_blocks, ends_early;  // boxes behind a group's end are left out; the last tile's end with the operand (core/load_boxes.hpp)
   bool clips_k;   // the map's second and third direction both are K, so that boxes end with their group (launch/bind_groups.hpp)
   bool constant;  // may be read before the kernel before this one has finished
 };

@@ -1,6 +1,6 @@
 // Rows of a tile that lie behind the end of a matrix or of a group are not stored. They need not be fetched, but for those of groups that
-// share a block of 64 with others, and blocks of 64 of them need not be multiplied: the tensor cores and the copy engine are left to the
-// others.
+// share a box with others, and blocks of 64 (or, where rows are Q's vectors, steps of 16) need not be multiplied: the tensor cores and the
+// copy engine are left to the others.
 #pragma once
 
 #include <type_traits>
