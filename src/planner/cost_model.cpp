@@ -116,13 +116,10 @@ RowShares shares_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
   const std::int64_t cluster_rows = std::int64_t{kernel.tile_m} * kernel.cluster_m, whole = p.m / cluster_rows;
   const std::int64_t rest = std::min<std::int64_t>(p.m % cluster_rows, kernel.tile_m), step = rows_of_step(kernel),
                      block = rows_of_block(kernel);
-  const auto in_whole = [rest](std::int64_t unit) {
-    const std::int64_t units = (rest + unit - 1) / unit;
-    return static_cast<double>(units * unit);
-  };
-  const auto tiles = static_cast<double>(whole + (rest > 0 ? 1 : 0)), rows = in_whole(step);
+  const auto in_whole = [rest](std::int64_t unit) { return (rest + unit - 1) / unit * unit; };
+  const auto tiles = static_cast<double>(whole + (rest > 0 ? 1 : 0)), rows = static_cast<double>(in_whole(step));
   const auto share = [&](double of_last) { return (static_cast<double>(whole) + of_last) / tiles; };
-  const double fetched = share(in_whole(block) / kernel.tile_m);
+  const double fetched = share(static_cast<double>(in_whole(block)) / kernel.tile_m);
   if (!promotes(kernel)) return {fetched, share(rows / kernel.tile_m)};
   const int own = blocks_per_warpgroup(kernel) * kWgmmaRows;
   const bool is_lower = rest <= own && sharing_warpgroups(kernel) > 1;
