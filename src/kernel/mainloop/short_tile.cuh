@@ -101,7 +101,7 @@ class ShortTile {
   int first_block_, blocks_, barrier_id_;
 };
 
-// What of an operand's tile a producer asks for, and in which boxes: those of a group's rows hold 64, and the last tile of a matrix has
+// What of an operand's tile a producer asks for, and in which boxes: a group's rows come by 64 or 32, and the last tile of a matrix has
 // what there is. What does not come was in the stage before; it is multiplied for rows and columns that nobody stores.
 template <KernelConfig config, Operand operand>
 struct TileBoxes {
