@@ -43,6 +43,13 @@ constexpr int rows_of_block(const KernelConfig& c) {
 }
 constexpr int rows_of_block(const GemmProblem& p, const KernelConfig& c) { return is_grouped(p) ? rows_of_block(c) : 0; }
 constexpr bool fetches_blocks_of_rows(const KernelConfig& c) { return rows_of_block(c) > 0; }
+// In FP8, what is left of a group's rows for the last of these blocks comes in boxes of so many, and the rest of the block is zeros: what
+// multiplies zeros takes less power, and at the power limit the clock is higher for it. 0: all of the block comes.
+constexpr int rows_of_short_box(const KernelConfig& c) {
+  constexpr int kRows = 16;
+  return promotes(c) && rows_of_block(c) == kWgmmaRows ? kRows : 0;
+}
+constexpr int rows_of_short_box(const GemmProblem& p, const KernelConfig& c) { return is_grouped(p) ? rows_of_short_box(c) : 0; }
 
 // Rows that are multiplied together.
 constexpr int rows_of_step(const KernelConfig& c) { return chooses_width(c) ? kWidthStep : kWgmmaRows; }

@@ -10,12 +10,14 @@ namespace sluice {
 // Rows of A or columns of B, as producers fetch them.
 struct FetchedOperand {
   bool k_major = true;
-  std::int64_t vectors = 0, pitch_bytes = 0;          // how many, and from one to the next
-  int tile_vectors = 0, sharers = 1, block_rows = 0;  // CTAs that fetch a slice each; of boxes left out behind a group, or 0
-  bool of_groups = false;                             // only the device knows where they end
+  std::int64_t vectors = 0, pitch_bytes = 0;  // how many, and from one to the next
+  int tile_vectors = 0, sharers = 1;          // CTAs that fetch a slice each
+  int block_rows = 0, short_rows = 0;         // of boxes left out behind a group, and of those for its last rows; or 0
+  bool of_groups = false;                     // only the device knows where they end
 };
 constexpr FetchedOperand fetched_a(const GemmProblem& p, const KernelConfig& c) {
-  return {k_major_a(c), p.m, p.lda * size_bytes(p.type_a), c.tile_m, c.cluster_n, rows_of_block(p, c), is_grouped(p)};
+  return {k_major_a(c), p.m, p.lda * size_bytes(p.type_a), c.tile_m, c.cluster_n, rows_of_block(p, c), rows_of_short_box(p, c),
+          is_grouped(p)};
 }
 constexpr FetchedOperand fetched_b(const GemmProblem& p, const KernelConfig& c) {
   return {k_major_b(c), p.n, p.ldb * size_bytes(p.type_b), c.tile_n, c.cluster_m};
@@ -34,7 +36,7 @@ struct LoadBoxes {
 constexpr LoadBoxes load_boxes(const FetchedOperand& operand, int tile_k, int row_elems, std::int64_t k, std::int64_t batch) {
   constexpr int kMostRowsOutside = 16;
   if (!operand.k_major) return {.vectors = row_elems};
-  if (operand.block_rows > 0) return {.vectors = operand.block_rows, .slabs = tile_k / row_elems};
+  if (operand.block_rows > 0) return {.vectors = operand.block_rows, .slabs = tile_k / row_elems, .last = operand.short_rows};
   LoadBoxes boxes{.vectors = operand.tile_vectors / operand.sharers, .slabs = tile_k / row_elems};
   if (operand.sharers == 1) {
     boxes.whole_tiles = boxes.slabs > 1 && batch == 1 && k % row_elems == 0 && operand.tile_vectors - operand.vectors <= kMostRowsOutside;

@@ -42,6 +42,7 @@ KERNELS = {
     "along_k": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "bf16_cr_ping_64x64x64_c1x1", "136 200 460 1 bf16 0 0 data-parallel ticket 0 workspace none k3,40,170,170,450"),
     "fp8_along_k": ("pingpong, rows_of_a, tma, 64, 128, 128, 1, 1, 1", "e4m3_rc_ping_64x128x128_c1x1", "136 200 1536 1 bf16 0 0 data-parallel ticket 0 workspace none k0,256,384,384,1408"),
     "fp8_even": ("cooperative, rows_of_a, tma, 192, 128, 128, 1, 1, 1", "e4m3_rc_coop_192x128x128_c1x1", "460 200 600 1 bf16 0 0 data-parallel fixed 0 workspace none 0,42,168,168,450"),
+    "fp8_whole_columns": ("cooperative, rows_of_a, tma, 192, 128, 128, 1, 1, 1", "e4m3_rc_coop_192x128x128_c1x1", "460 256 600 1 bf16 0 0 data-parallel fixed 0 workspace none 0,42,168,168,450"),
     "fp8_groups": ("pingpong, rows_of_a, tma, 64, 128, 128, 1, 1, 1", "e4m3_rc_ping_64x128x128_c1x1", "460 200 2000 1 bf16 0 0 data-parallel fixed 0 workspace none 0,42,168,168,450"),
     "general": ("pingpong, rows_of_a, tma, 64, 64, 64, 1, 1, 1", "general", "bf16_rc_ping_64x64x64_c1x1 17ofrandomsizes"),
     "general_boxes": ("cooperative, rows_of_a, tma, 128, 128, 64, 1, 1, 1", "general", "bf16_rc_coop_128x128x64_c1x1 16bits"),
@@ -119,7 +120,7 @@ MISSES_BYTES = deadlock(rf"consumer 0 warp 4 at [^\n]*{at(PIPELINE)} waits for [
 BRINGS_TOO_MUCH = rf"copy started by [^\n]*producer warp [01] at [^\n]*{at(TMA)} brings \d+ bytes more than were expected to full\[\d\]"
 
 BUGS = [
-    Bug("scales_fetched_into_a_stage_in_use", "fp8", SCALES, [("      ring_.wait_empty(at);\n      if (fences)", "      if (fences)")],
+    Bug("scales_fetched_into_a_stage_in_use", "fp8", SCALES, [("      ring_.wait_empty(at);\n      zeros.write(ring_, at, count - left);\n", "      zeros.write(ring_, at, count - left);\n")],
         rf"producer warp 2 .*{at(SCALES)} (ends a phase of full\[\d+\] while|arrives once more than expected|.*no synchronisation lies between)"),
     Bug("runs_of_scales_never_fetched", "fp8", SCALES, [("        if (run) arch::bulk_load(ring_.scales_p(at, 0), rows, p.run_bytes(), full);\n", "")],
         deadlock(rf"consumer [01] warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[0\], in its phase 0 with 35 of 35 arrivals and 800 bytes to come")),
@@ -251,7 +252,7 @@ BUGS = [
     Bug("no_wait_for_a_full_stage", "plain", CONSUMER, [("      ring_.wait_full(at);\n", "")],
         rf"consumer 0 .*{at(CONSUMER)} starts a wgmma that reads (what a copy is still filling: no wait for its full barrier lies between"
         rf".*copy started by .*producer warp [01] at .*{at(TMA)}|shared memory that nobody has written)"),
-    Bug("too_few_bytes_expected", "plain", TMA, [("boxes.stage_bytes);", "operand_bytes_p(config));")],
+    Bug("too_few_bytes_expected", "plain", TMA, [("place.boxes.stage_bytes);", "operand_bytes_p(config));")],
         rf"ends a phase of full\[\d+\] while \d+ more copies that it counts are under way: fewer bytes were expected than they bring|"
         rf"\d+ bytes more than were expected to full\[\d+\]|\d+ more bytes have come than were expected"),
     Bug("too_many_bytes_expected", "plain", TMA, [("boxes.stage_bytes);", "boxes.stage_bytes + 16);")],
@@ -403,13 +404,17 @@ BUGS = [
     Bug("warps_pass_over_stages_by_themselves", "groups", SHORT,
         [("      Ring::kEachWarpReleases ? arch::sync_warp() : arch::named_barrier_sync(barrier_id_, kWarpgroupThreads);\n", "      arch::sync_warp();\n")],
         deadlock(rf"consumer 0 warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d\]")),
-    Bug("rows_expected_that_were_left_out", "groups", SHORT, [("blocks_with_rows<kBlockRows>(tile, 0, kBlocks) * kBlockRows", "kBlocks * kBlockRows")],
+    Bug("rows_expected_that_were_left_out", "groups", SHORT, [("blocks_with_rows<kRows>(tile, 0, Tile::kVectors / kRows) * kRows", "Tile::kVectors")],
         deadlock(rf"consumer [01] warp \d+ at [^\n]*{at(PIPELINE)} waits for [^\n]*full\[\d\], in its phase \d with 2 of 2 arrivals and \d+ bytes to come")),
     Bug("rows_expected_behind_the_last", "cluster", SHORT, [("      stage_bytes = there * kSwizzleBytes * Tile::kSlabs;\n", "")],
         MISSES_BYTES),
     Bug("slice_behind_the_last_row_fetched", "cluster", SHORT, [("own > 0 ? 1 : 0", "1")], BRINGS_TOO_MUCH),
     Bug("last_box_as_long_as_the_others", "cluster", SHORT, [("      map = &params.map_last;\n", "")], BRINGS_TOO_MUCH),
     Bug("whole_tile_in_one_box_at_the_end", "whole_boxes", SHORT, [("      whole_tile = false;\n", "")], MISSES_BYTES),
+    Bug("whole_block_for_a_few_rows", "fp8_even", SHORT, [("short_boxes = boxes % (kBlockRows / kRows);", "short_boxes = kShortRows > 0 ? kBlockRows / kRows : 0;")],
+        rf"{BRINGS_TOO_MUCH}|producer warp 2 .*{at(SCALES)} overwrites what another is still writing"),
+    Bug("rest_of_a_block_not_zeroed", "fp8_whole_columns", SCALES, [("byte < end_; byte += 32 * 16", "byte < first_; byte += 32 * 16")],
+        r"consumer \d .*starts a wgmma that reads shared memory that nobody has written"),
     Bug("rows_left_out_that_are_there", "groups", SHORT, [("(rows + block_rows - 1) / block_rows", "rows / block_rows")], r"wrong result: "),
     Bug("next_group_not_clipped", "along_k", CLIP, [("inside <= 0 ? depth : inside < depth ? depth - inside : 0", "0")],
         r"wrong result: |reads 16 bytes of global memory outside every operand"),
@@ -517,7 +522,7 @@ BUGS = [
     Bug("run_of_a_group_over_words_without_a_fence", "fp8_groups", SCALES, [("      if (fences) arch::fence_shared_for_async();\n", "")],
         rf"producer warp 2 .*{at(SCALES)} starts a copy that overwrites through the asynchronous proxy what ordinary stores have written, without a proxy fence between"),
     Bug("even_tiles_one_below_the_other_twice", "fp8_even", DISPATCHING, [("rows.first - tile.tile_m * config.tile_m;", "rows.first;")],
-        r"wrong result: |copies 0 bytes; bulk copies move multiples of 16"),
+        r"wrong result: |copies 0 bytes; bulk copies move multiples of 16|overwrites what another is still writing"),
     Bug("even_tiles_of_full_blocks", "fp8_even", "core/groups.hpp", [("fewest + (tile < higher ? 1 : 0)", "fewest")], r"wrong result: |not written"),
     Bug("wgmma_narrower_than_the_rows", "width", SHORT, [("blocks_ > width / kWidthStep)", "blocks_ > width / kWidthStep + 1)")], r"wrong result: "),
     Bug("boxes_of_rows_one_over_the_other", "width", TMA, [("destination + row * kSwizzleBytes, {k", "destination, {k")],

@@ -131,7 +131,7 @@ class GeneralKernel {
           ring_.wait_empty(at);
           arch::fence_shared_for_async();
         }
-        ScaleProducer<config>(p, q, tile.end_k, ring_).load(at, one, false);
+        ScaleProducer<config>(p, q, tile.end_k, ring_, false).load(at, one, false);
       }
     }
   }

@@ -20,9 +20,10 @@ class ScaleProducer {
   static constexpr bool kAlone = false;
 
   SLUICE_DEVICE ScaleProducer(const MainloopParams& params, const Ring& ring)
-      : ScaleProducer(params.scale_p, params.scale_q, params.k, ring) {}
-  SLUICE_DEVICE ScaleProducer(const ScaleParams& p, const ScaleParams& q, const std::int32_t& k, const Ring& ring)
-      : scale_p_(p), scale_q_(q), k_(k), ring_(ring) {}
+      : ScaleProducer(params.scale_p, params.scale_q, params.k, ring, params.p.by_blocks) {}
+  // has_short_boxes: rows of P come by blocks, and what short boxes leave of a block (rows_of_short_box()) is to be zeros.
+  SLUICE_DEVICE ScaleProducer(const ScaleParams& p, const ScaleParams& q, const std::int32_t& k, const Ring& ring, bool has_short_boxes)
+      : scale_p_(p), scale_q_(q), k_(k), ring_(ring), has_short_boxes_(has_short_boxes) {}
 
   // By the warp, before the barrier that lets the roles begin: operands whose scales do not follow K have ones for good, and runs leave
   // what is behind the matrix as it was.
@@ -57,6 +58,36 @@ class ScaleProducer {
   // How the scales of a tile's rows come: together, or word by word, those of neighbours side by side or some stride apart.
   enum class Way { run, neighbours, apart };
 
+  // Rows of P between the last short box and the end of its block. Nothing else is written there while the stages hold this tile.
+  class ZeroRows {
+   public:
+    SLUICE_DEVICE ZeroRows(const WorkTile& tile, bool has_short_boxes) {
+      const int left = tile.row_end - tile.first_row, rows = left < tile_p(config) ? left : tile_p(config);
+      if (kRows == 0 || !has_short_boxes) return;
+      first_ = in_whole<kRows>(rows) * kSwizzleBytes;
+      end_ = in_whole<kWgmmaRows>(rows) * kSwizzleBytes;
+    }
+    // By the warp. `stage`: which of the tile's.
+    SLUICE_DEVICE void write(const Ring& ring, const typename Ring::Position& at, int stage) const {
+      if (kRows == 0 || first_ == end_ || stage >= Ring::kLayout.stages) return;
+      constexpr std::uint32_t kZeros[4] = {};
+      const arch::SharedAddress tile = arch::shared_address(ring.stage_p(at));
+      SLUICE_NO_UNROLL
+      for (int byte = first_ + arch::lane() * 16; byte < end_; byte += 32 * 16)
+        arch::store_shared(tile + static_cast<std::uint32_t>(byte), kZeros);
+      arch::fence_shared_for_async();
+      arch::sync_warp();
+    }
+
+   private:
+    static constexpr int kRows = rows_of_short_box(config);
+    template <int unit>
+    static SLUICE_DEVICE int in_whole(int rows) {
+      return unit == 0 ? 0 : (rows + unit - 1) / unit * unit;
+    }
+    int first_ = 0, end_ = 0;  // in bytes
+  };
+
   // What most products ask for: a scale for each row and 128 of K of A, and one for each 128 x 128 of B. This warp has no cycle to spare
   // (tiles of 128 x 128 x 128 are multiplied in 512), so its loop has nothing in it that is the same in each turn.
   template <Way way, class WordsOfP, class WordsOfQ>
@@ -68,9 +99,11 @@ class ScaleProducer {
     const float* chunk = q.word_of_lane();
     const bool asks = q.lane_asks(), inside = q.word_inside(), fences = run && over_words();
     const int left_of_p = p.left_from_lane(), count = tile.k_end - tile.k_begin, wait_at = first ? count : 0;
+    const ZeroRows zeros(tile, has_short_boxes_);
     SLUICE_NO_UNROLL
     for (int left = count; left > 0; --left) {
       ring_.wait_empty(at);
+      zeros.write(ring_, at, count - left);
       if (fences) arch::fence_shared_for_async();
       arch::Barrier* const full = ring_.full_barrier(at);
       if (left == wait_at) arch::wait_for_predecessor();
@@ -95,9 +128,11 @@ class ScaleProducer {
   // All else.
   template <class WordsOfP, class WordsOfQ>
   SLUICE_DEVICE void load_stages(typename Ring::Position& at, const WorkTile& tile, WordsOfP p, WordsOfQ q) const {
+    const ZeroRows zeros(tile, has_short_boxes_);
     SLUICE_NO_UNROLL
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       ring_.wait_empty(at);
+      zeros.write(ring_, at, k_tile - tile.k_begin);
       const int blocks_left = kBlocks == 1 ? 1 : (k_ + kScaleBlockElems - 1) / kScaleBlockElems - k_tile * kBlocks;
       if ((over_words() || blocks_left % kBlocks != 0) && p.run_bytes() + q.run_bytes() > 0) arch::fence_shared_for_async();
       arch::Barrier* const full = ring_.full_barrier(at);
@@ -204,6 +239,7 @@ class ScaleProducer {
   const ScaleParams& scale_q_;
   const std::int32_t& k_;
   const Ring& ring_;
+  bool has_short_boxes_;
 };
 
 }  // namespace sluice

@@ -101,24 +101,29 @@ class ShortTile {
   int first_block_, blocks_, barrier_id_;
 };
 
-// What of an operand's tile a producer asks for, and in which boxes: a group's rows come by 64 or 32, and the last tile of a matrix has
-// what there is. What does not come was in the stage before; it is multiplied for rows and columns that nobody stores.
+// What of an operand's tile a producer asks for, and in which boxes: a group's rows come by 64 (the last of them by 16, in FP8) or 32, and
+// the last tile of a matrix has what there is. What does not come was in the stage before, or is zeros (ScaleProducer); it is multiplied
+// for rows and columns that nobody stores.
 template <KernelConfig config, Operand operand>
 struct TileBoxes {
   using Tile = OperandTile<config, operand>;
   static constexpr bool kMayBeBlocks = Tile::kIsA && fetches_blocks_of_rows(config);
   static constexpr int kBlockRows = kMayBeBlocks ? rows_of_block(config) : kWgmmaRows;
-  static constexpr int kBlocks = Tile::kVectors / kBlockRows, kBlocksOfSlice = Tile::kSliceVectors / kBlockRows;
+  static constexpr int kShortRows = kMayBeBlocks ? rows_of_short_box(config) : 0;
 
-  int stage_bytes;  // that all CTAs who share the tile bring together
-  int of_slice;     // in a slab, by this CTA
-  bool whole_tile;  // in one box
+  int stage_bytes;      // that all CTAs who share the tile bring together
+  int of_slice;         // in a slab, by this CTA
+  int short_boxes = 0;  // behind these
+  bool whole_tile;      // in one box
   const arch::TensorMap* map;
   SLUICE_DEVICE TileBoxes(const OperandParams& params, const WorkTile& tile, int slice)
       : stage_bytes(params.stage_bytes), of_slice(1), whole_tile(params.whole_tiles), map(&params.map) {
     if (kMayBeBlocks && params.by_blocks) {
-      stage_bytes = blocks_with_rows<kBlockRows>(tile, 0, kBlocks) * kBlockRows * kSwizzleBytes * Tile::kSlabs;
-      of_slice = blocks_with_rows<kBlockRows>(tile, slice * kBlocksOfSlice, kBlocksOfSlice);
+      constexpr int kRows = kShortRows > 0 ? kShortRows : kBlockRows, kOfSlice = Tile::kSliceVectors / kRows;
+      stage_bytes = blocks_with_rows<kRows>(tile, 0, Tile::kVectors / kRows) * kRows * kSwizzleBytes * Tile::kSlabs;
+      const int boxes = blocks_with_rows<kRows>(tile, slice * kOfSlice, kOfSlice);
+      of_slice = boxes / (kBlockRows / kRows);
+      short_boxes = boxes % (kBlockRows / kRows);
     } else if (Tile::kMajor == arch::Major::k && params.ends_early) {
       const int behind = params.vectors - Tile::first_vector(tile), there = behind > 0 ? behind : 0;
       if (there >= Tile::kVectors) return;
@@ -131,9 +136,22 @@ struct TileBoxes {
     }
   }
 
+  // Of the blocks of rows by which the tile comes: `load` is called with each one's first row in the slice, and its box.
+  template <class Load>
+  SLUICE_DEVICE void each_block(const OperandParams& params, Load&& load) const {
+    int row = 0;
+    SLUICE_NO_UNROLL
+    for (; row < of_slice * kBlockRows; row += kBlockRows) load(row, *map);
+    if constexpr (kShortRows > 0) {
+      const int end = row + short_boxes * kShortRows;
+      SLUICE_NO_UNROLL
+      for (; row < end; row += kShortRows) load(row, params.map_last);
+    }
+  }
+
   static SLUICE_DEVICE void prefetch_maps(const OperandParams& params) {
     arch::prefetch_tensor_map(params.map);
-    if (params.ends_early) arch::prefetch_tensor_map(params.map_last);
+    if (params.ends_early || kShortRows > 0) arch::prefetch_tensor_map(params.map_last);
   }
 };
 

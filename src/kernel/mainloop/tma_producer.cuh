@@ -21,17 +21,15 @@ class TmaProducer {
   SLUICE_DEVICE TmaProducer(const MainloopParams& params, const Ring& ring)
       : params_(operand == Operand::p ? params.p : params.q), ring_(ring) {}
 
-  // Loads this operand's part of all k-tiles of a work tile. `first`: none before it had any. An operand that is not constant waits for the
-  // predecessor, as late as can be; a constant one is asked for, once the ring is full, a few k-tiles further as far as L2, where it is
-  // near when the predecessor has finished and the other operand comes.
+  // Loads this operand's part of all k-tiles of a work tile. `first`: none before it had any. What is not constant waits for the
+  // predecessor, as late as can be; what is goes on, when the ring is full, for some k-tiles as far as L2.
   SLUICE_DEVICE void load(typename Ring::Position& at, const WorkTile& tile, bool first) const {
     const int slice = Tile::slice();
-    const Boxes boxes(params_, tile, slice);
     const Place place{Tile::first_vector(tile) + slice * Tile::kSliceVectors,
                       tile.group * params_.batch_step,
                       slice * Tile::kSliceVectors * kSwizzleBytes,
                       Tile::sharers(),
-                      boxes,
+                      Boxes(params_, tile, slice),
                       kGroupsAlongK ? tile.first_k : 0,
                       kGroupsAlongK ? tile.end_k : 0};
     const int full_at = first && params_.constant ? tile.k_begin + Ring::kLayout.stages : tile.k_end;
@@ -40,7 +38,7 @@ class TmaProducer {
     for (int k_tile = tile.k_begin; k_tile < tile.k_end; ++k_tile) {
       if (k_tile == full_at) prefetch(place, k_tile, tile.k_end);
       ring_.wait_empty(at);
-      arch::barrier_arrive_expect_bytes(ring_.full_barrier(at), boxes.stage_bytes);
+      arch::barrier_arrive_expect_bytes(ring_.full_barrier(at), place.boxes.stage_bytes);
       if (k_tile == wait_at) arch::wait_for_predecessor();
       load_slice<false>(place, k_tile, operand == Operand::p ? ring_.stage_p(at) : ring_.stage_q(at), ring_.full_barrier(at));
       at.advance();
@@ -56,8 +54,7 @@ class TmaProducer {
 
   // This CTA's share of the operand's tile, which goes to all CTAs that need it.
   struct Place {
-    int vector;
-    int batch;
+    int vector, batch;
     int offset_bytes;  // in a slab
     std::uint16_t sharers;
     Boxes boxes;
@@ -73,22 +70,22 @@ class TmaProducer {
   template <bool prefetch>
   SLUICE_DEVICE void load_slice(const Place& place, int k_tile, std::byte* tile, arch::Barrier* barrier) const {
     if (Tile::kSlabs > 1 && Tile::kSharers == 1 && place.boxes.whole_tile)
-      return load_box<prefetch>(place, tile, {0, place.vector, k_tile * Tile::kSlabs}, barrier);
+      return load_box<prefetch>(place, *place.boxes.map, tile, {0, place.vector, k_tile * Tile::kSlabs}, barrier);
     SLUICE_UNROLL
     for (int slab = 0; slab < Tile::kSlabs; ++slab) {
       std::byte* destination = tile + slab * Tile::kSlabBytes + place.offset_bytes;
       const int k = place.first_k + k_tile * config.tile_k + slab * Tile::kRowElems;
       if constexpr (Boxes::kMayBeBlocks) {
-        SLUICE_NO_UNROLL
-        for (int row = 0; row < place.boxes.of_slice * Boxes::kBlockRows; row += Boxes::kBlockRows)
-          load_box<prefetch>(place, destination + row * kSwizzleBytes, {k, place.vector + row, place.batch}, barrier);
+        place.boxes.each_block(params_, [&](int row, const arch::TensorMap& map) {
+          load_box<prefetch>(place, map, destination + row * kSwizzleBytes, {k, place.vector + row, place.batch}, barrier);
+        });
       } else if constexpr (Tile::kMajor == arch::Major::k) {
-        if (place.boxes.of_slice > 0) load_box<prefetch>(place, destination, {k, place.vector, place.batch}, barrier);
+        if (place.boxes.of_slice > 0) load_box<prefetch>(place, *place.boxes.map, destination, {k, place.vector, place.batch}, barrier);
       } else {
         SLUICE_UNROLL
-        for (int block = 0; block < Tile::kSliceVectors / Tile::kRowElems; ++block)
-          load_box<prefetch>(place, destination + block * Tile::kBlockBytes, box_of_k(place, place.vector + block * Tile::kRowElems, k),
-                             barrier);
+        for (int vector = 0; vector < Tile::kSliceVectors; vector += Tile::kRowElems)
+          load_box<prefetch>(place, *place.boxes.map, destination + vector / Tile::kRowElems * Tile::kBlockBytes,
+                             box_of_k(place, place.vector + vector, k), barrier);
       }
     }
   }
@@ -99,13 +96,14 @@ class TmaProducer {
   }
 
   template <bool prefetch>
-  SLUICE_DEVICE void load_box(const Place& place, std::byte* destination, arch::TensorCoordinates at, arch::Barrier* barrier) const {
+  SLUICE_DEVICE void load_box(const Place& place, const arch::TensorMap& map, std::byte* destination, arch::TensorCoordinates at,
+                              arch::Barrier* barrier) const {
     if constexpr (prefetch)
-      arch::tma_prefetch(*place.boxes.map, at);
+      arch::tma_prefetch(map, at);
     else if constexpr (Tile::kSharers > 1)
-      arch::tma_load_multicast(destination, *place.boxes.map, at, barrier, place.sharers, params_.policy);
+      arch::tma_load_multicast(destination, map, at, barrier, place.sharers, params_.policy);
     else
-      arch::tma_load(destination, *place.boxes.map, at, barrier, params_.policy);
+      arch::tma_load(destination, map, at, barrier, params_.policy);
   }
 
   const OperandParams& params_;

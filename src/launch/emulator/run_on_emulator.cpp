@@ -67,8 +67,11 @@ std::vector<emulated::GlobalBuffer> buffers(const GemmProblem& p, const GemmArgu
   return all;
 }
 
-// Whether rows of a stage that nothing was copied to are multiplied: they make sums that are not stored.
-bool multiplies_unwritten(const OperandParams& operand, int bytes) { return operand.stage_bytes < bytes || operand.ends_early; }
+// Whether rows of a stage that nothing was copied to are multiplied: they make sums that are not stored. Short boxes have zeros behind
+// them.
+bool multiplies_unwritten(const OperandParams& operand, int bytes, bool zeros_behind_boxes) {
+  return (operand.stage_bytes < bytes && !zeros_behind_boxes) || operand.ends_early;
+}
 
 EmulatedKernel find_emulated_kernel(const KernelConfig& config) {
   static const KernelMap<EmulatedKernel> kernels([]<KernelConfig listed>() { return emulated_gemm_kernel<listed>(); });
@@ -123,8 +126,9 @@ Status run_kernel_on_emulator(const FindEmulatedKernel& find, const Plan& plan, 
       .threads_per_cta = threads_per_cta(plan.kernel),
       .shared_memory_bytes = plan.shared_memory_bytes,
       .buffers = buffers(plan.problem, arguments),
-      .multiplies_unwritten = (!dequantises(plan.kernel) && multiplies_unwritten(params->mainloop.p, operand_bytes_p(plan.kernel))) ||
-                              multiplies_unwritten(params->mainloop.q, operand_bytes_q(plan.kernel)),
+      .multiplies_unwritten = (!dequantises(plan.kernel) && multiplies_unwritten(params->mainloop.p, operand_bytes_p(plan.kernel),
+                                                                                 rows_of_short_box(plan.problem, plan.kernel) > 0)) ||
+                              multiplies_unwritten(params->mainloop.q, operand_bytes_q(plan.kernel), false),
       .progress = progress};
   if (params->places.taken != nullptr)
     launch.buffers.push_back(
