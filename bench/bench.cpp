@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -41,6 +42,8 @@ Status check_options(const BenchOptions& options) {
   if (options.rounds < 0) return cannot(fmt::format("rounds = {} is negative; 0 chooses", options.rounds));
   if (!options.chain.empty())
     if (Status s = check_chain_options(options); !s) return s;
+  if (options.rest_seconds && !(*options.rest_seconds >= 0))
+    return cannot(fmt::format("rest_seconds = {} must be 0 or more", *options.rest_seconds));
   if (!(options.seconds_per_shape > 0)) return cannot(fmt::format("seconds_per_shape = {} must be above 0", options.seconds_per_shape));
   return Nothing{};
 }
@@ -69,6 +72,11 @@ class InterimReport {
   Clock::time_point written_ = Clock::now();
 };
 
+// Everything that was measured before has been waited for.
+void rest(const BenchOptions& options, double otherwise = 0) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(options.rest_seconds.value_or(otherwise)));
+}
+
 // The GPU breaks on the way: what was measured so far is still reported, and `broken` says why it ends there.
 void measure_all(const BenchOptions& options, Measurement& measurement, const std::vector<Shape>& shapes, BenchReport& report,
                  std::string& broken) {
@@ -76,6 +84,7 @@ void measure_all(const BenchOptions& options, Measurement& measurement, const st
   InterimReport interim(options.out);
   for (std::size_t i = 0; i < shapes.size() && broken.empty(); ++i) {
     show_progress(i, shapes.size(), to_string(shapes[i]));
+    rest(options);
     try {
       report.results.push_back(measurement.measure(shapes[i]));
     } catch (const DeviceFailure& failure) {
@@ -170,6 +179,7 @@ Result<int> run_chains(const BenchOptions& options, const DeviceSpec& device, co
       ChainMeasurement measurement(options, model, device, cublaslt);
       for (const std::int64_t rows : options.chain_rows) {
         show_progress(report.results.size(), all, fmt::format("{}, {} rows", model.name, rows));
+        rest(options);
         report.results.push_back(measurement.measure(rows));
         show_row(report);
       }
@@ -184,6 +194,9 @@ Result<int> run_chains(const BenchOptions& options, const DeviceSpec& device, co
   return finish(options, report, broken);
 }
 
+// Groups in FP8 are what comes closest to the power limit.
+constexpr double kRestBeforeGroups = 1;
+
 Result<int> run_grouped(const BenchOptions& options, const DeviceSpec& device) {
   const std::vector<GroupedShape> shapes = grouped_shapes(options.grouped == "all" ? "" : options.grouped);
   if (shapes.empty()) return Error{ErrorCode::not_found, "no grouped product is described by '" + options.grouped + "'; try all"};
@@ -194,6 +207,7 @@ Result<int> run_grouped(const BenchOptions& options, const DeviceSpec& device) {
     GroupedMeasurement measurement(options, shapes, device);
     for (const GroupedShape& shape : shapes) {
       show_progress(report.results.size(), shapes.size(), to_string(shape));
+      rest(options, kRestBeforeGroups);
       report.results.push_back(measurement.measure(shape));
       end_progress();
       if (!options.json) fmt::print("{}", table_row(report.results.back()));

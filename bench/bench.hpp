@@ -55,7 +55,10 @@ struct BenchOptions {
 
   int rounds = 0;                  // turns of each competitor; 0: as many as the seconds allow, 7 at least
   double seconds_per_shape = 0.5;  // GPU time to aim at
-  PlanOptions plan_options;        // restricts Sluice's choice of kernel
+  // For how long the GPU is left idle before each product, so that its figures do not depend on what was measured before: at the power
+  // limit the clock falls for a second or so. Not given: 1 of grouped products, 0 of all else.
+  std::optional<double> rest_seconds;
+  PlanOptions plan_options;  // restricts Sluice's choice of kernel
 };
 
 // Prints the table (or the JSON) to stdout and its progress to stderr. Returns 0; 1 if a result was wrong, which is said loudly; 2 if the

@@ -47,8 +47,9 @@ struct GroupedResult {
   GroupedShape shape;
   std::string kernel;
   std::string scheduler;
-  Timing grouped, stream, dense;  // dense: 0 where B would have to be another in every tile
-  std::string best;               // with --planner: the fastest candidate
+  Timing grouped, stream;      // in turn
+  Timing beside_dense, dense;  // likewise; 0 where B would have to be another in every tile
+  std::string best;            // with --planner: the fastest candidate
   double best_us = 0;
   std::string wrong;
 };

@@ -188,6 +188,7 @@ GroupedReport report() {
   made.results.push_back({.shape = ragged({10, 0, 20}), .kernel = "a_kernel", .scheduler = "data-parallel"});
   made.results.back().grouped = {.us = 10, .spread = 0.5};
   made.results.back().stream = {.us = 8};
+  made.results.back().beside_dense = {.us = 12};
   made.results.back().dense = {.us = 9};
   return made;
 }
@@ -195,11 +196,11 @@ GroupedReport report() {
 TEST(GroupedReportText, RatiosAreOverTheGroupedTime) {
   GroupedReport made = report();
   const std::string row = table_row(made.results.front());
-  for (const char* piece : {"mine", "bf16 ragged 3x~10x256x384", "10.00", "0.800", "0.900", "a_kernel data-parallel"})
+  for (const char* piece : {"mine", "bf16 ragged 3x~10x256x384", "10.00", "0.800", "0.750", "a_kernel data-parallel"})
     EXPECT_NE(row.find(piece), std::string::npos) << piece << " is not in " << row;
   EXPECT_EQ(std::count(row.begin(), row.end(), '\n'), 1);
   made.results.front().dense.us = 0;
-  EXPECT_EQ(table_row(made.results.front()).find("0.900"), std::string::npos);
+  EXPECT_EQ(table_row(made.results.front()).find("0.750"), std::string::npos);
   made.results.front().best_us = 5;
   made.results.front().best = "another";
   EXPECT_NE(table_row(made.results.front()).find("2.000  best: another"), std::string::npos);
@@ -226,6 +227,7 @@ TEST(GroupedReportText, JsonHoldsEveryNumber) {
   EXPECT_EQ(first["rows"], (std::vector<int>{10, 0, 20}));
   EXPECT_EQ(first["us"], 10.0);
   EXPECT_EQ(first["dense_us"], 9.0);
+  EXPECT_EQ(first["beside_dense_us"], 12.0);
   EXPECT_EQ(first["correct"], true);
   EXPECT_FALSE(first.contains("best"));
   const nlohmann::json& second = json["results"][1];
