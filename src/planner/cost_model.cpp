@@ -103,7 +103,7 @@ double stage_issue_clk(const Calibration& c, const GemmProblem& p, const KernelC
     add(fetched_b(p, kernel));
   return clk;
 }
-// Of the rows of a matrix's tiles, the share to fetch, in boxes that have rows, and the share that a warpgroup multiplies one after
+// Of the rows of a matrix's tiles, the share to fetch, in blocks of 64 that have rows, and the share that a warpgroup multiplies one after
 // the other. CTAs of a cluster take as long as the first. In FP8, what a warpgroup promotes takes no less time because another one rests;
 // alone it has nobody whose multiplications hide that (one H200, 24 November 2026: 256 groups of 128 x 512 x 7168 in 256 x 128 take 336 us,
 // in 128 x 128 310). Where rows are shared out evenly, another tile has them to spare, and nobody is alone (another H200, 28 November 2026:
@@ -115,11 +115,11 @@ RowShares shares_with_rows(const GemmProblem& p, const KernelConfig& kernel) {
   constexpr double kAlone = 1.5, kEven = 1.2;
   const std::int64_t cluster_rows = std::int64_t{kernel.tile_m} * kernel.cluster_m, whole = p.m / cluster_rows;
   const std::int64_t rest = std::min<std::int64_t>(p.m % cluster_rows, kernel.tile_m), step = rows_of_step(kernel),
-                     box = promotes(kernel) ? rows_of_short_box(kernel) : rows_of_block(kernel);
+                     block = rows_of_block(kernel);
   const auto in_whole = [rest](std::int64_t unit) { return (rest + unit - 1) / unit * unit; };
   const auto tiles = static_cast<double>(whole + (rest > 0 ? 1 : 0)), rows = static_cast<double>(in_whole(step));
   const auto share = [&](double of_last) { return (static_cast<double>(whole) + of_last) / tiles; };
-  const double fetched = share(static_cast<double>(in_whole(box)) / kernel.tile_m);
+  const double fetched = share(static_cast<double>(in_whole(block)) / kernel.tile_m);
   if (!promotes(kernel)) return {fetched, share(rows / kernel.tile_m)};
   const int own = blocks_per_warpgroup(kernel) * kWgmmaRows;
   const bool is_lower = rest <= own && sharing_warpgroups(kernel) > 1;
@@ -138,8 +138,8 @@ constexpr double kFewRounds = 4;  // of groups
 double memory_factor_of_groups(const KernelConfig& kernel, double factor, double rounds) {
   // FP8 again when the warp that fetches scales had become faster: one H100, 28 November 2026, candidates of 52 sets.
   constexpr double kSwapped = 1.25, kPingpong = 1.15, kWide = 1.07;
-  // Beside short kernels, the same day, two H200s, 8 sets (32 x about 67 x 7168 x 2048 in 128 x 256 130 us, in 128 x 128 124).
-  constexpr double kWidest = 1.045;
+  // Beside short boxes, the same day, an H200, 4 sets (64 x about 99 x 4096 x 7168 in 128 x 256 500 us, in 128 x 128 490; 1.045 before).
+  constexpr double kWidest = 1.07;
   const bool pingpong = kernel.schedule == KernelSchedule::pingpong;
   if (dequantises(kernel)) return factor;
   if (!promotes(kernel)) {
