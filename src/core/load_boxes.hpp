@@ -27,7 +27,7 @@ struct LoadBoxes {
   int vectors = 0, slabs = 1;  // of a box, in a stage
   // The last tile's boxes end with the operand: some CTA of those that share it fetches less, in a box of `last` if not 0, or nothing.
   bool ends_early = false;
-  int last = 0;
+  int last = 0;  // where blocks are left out behind a group: of a box for its last rows
 };
 
 // Costs measured on an H200, 21 November 2026: a box takes the copy engine about 100 cycles, so that one for all slabs of a stage is best,

@@ -81,6 +81,7 @@ class ScaleProducer {
 
    private:
     static constexpr int kRows = rows_of_short_box(config);
+    static_assert(kRows == 0 || OperandTile<config, Operand::p>::kSlabs == 1, "a block's rows lie behind one another");
     template <int unit>
     static SLUICE_DEVICE int in_whole(int rows) {
       return unit == 0 ? 0 : (rows + unit - 1) / unit * unit;
