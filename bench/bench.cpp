@@ -230,6 +230,7 @@ Result<int> run_floor(const BenchOptions& options, const DeviceSpec& device) {
   if (!options.json) fmt::print("{}", table_header(report));
   FloorMeasurement measurement(options, *sizes, device);
   for (const std::size_t bytes : *sizes) {
+    rest(options);
     report.results.push_back(measurement.measure(bytes));
     if (!options.json) fmt::print("{}", table_row(report.results.back()));
     std::fflush(stdout);

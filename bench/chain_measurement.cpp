@@ -180,7 +180,7 @@ void ChainMeasurement::time_all(const Products& products, std::vector<Contestant
   for (const Contestant& contestant : contestants) graphs.push_back(graph_of(products, contestant));
   double round_us = 0;
   for (const Timing& first : time_in_turns(pointers(graphs), 1, kFirstRounds, stream_)) round_us += first.us;
-  const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(kTimedShare * options_.seconds_per_shape, round_us);
+  const int rounds = rounds_within(kTimedShare * options_.seconds_per_shape, round_us, options_.rounds);
   const std::vector<Timing> timings = time_in_turns(pointers(graphs), options_.chain_blocks, rounds, stream_);
   for (std::size_t i = 0; i < contestants.size(); ++i) contestants[i].timing.timing = timings[i];
 }

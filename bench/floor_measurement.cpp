@@ -33,7 +33,7 @@ FloorResult FloorMeasurement::measure(std::size_t bytes) {
   const double estimate = estimate_us(read, result.rotating_regions, stream_);
   const int launches = launches_for(estimate, result.rotating_regions, kGraphUs);
   const Graph graph = make_graph(read, result.rotating_regions, launches, stream_);
-  const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(options_.seconds_per_shape, launches * estimate);
+  const int rounds = rounds_within(options_.seconds_per_shape, launches * estimate, options_.rounds);
   constexpr int kReplays = 50;  // an idle GPU has lowered its clocks
   for (int i = 0; i < kReplays; ++i) graph.launch(stream_);
   result.timing = time_in_turns({&graph}, launches, rounds, stream_).front();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -157,23 +158,16 @@ std::string GroupedMeasurement::verify(const GroupedShape& shape, const Operands
 
 // With each of those it is compared with in turns of its own: a product that needs much power lowers the clock of what comes next.
 void GroupedMeasurement::time_all(const GroupedShape& shape, const Operands& operands, const Plan& plan, GroupedResult& result) {
+  const Enqueue own = enqueue(shape, operands, plan);
+  const auto beside = [&](const Enqueue& other) {
+    return time_beside(own, other, operands.sets, kTimedShare * options_.seconds_per_shape / 2, stream_, options_.rounds);
+  };
+  std::tie(result.grouped, result.stream) =
+      beside([&](int set, cudaStream_t stream) { stream_through(arguments(shape, operands, set, false).a, operands.moved_bytes, stream); });
   // Masked rows do not lie together, so that one product has no place for them.
   Result<Plan> dense = sluice::plan(dense_problem(shape), device_, options_.plan_options);
-  const bool comparable = shape.grouping != Grouping::masked && dense.ok();
-  if (comparable) reserve_workspace(*dense);  // which may move: before anything is captured
-  const Enqueue own = enqueue(shape, operands, plan);
-  const int launches = launches_for(estimate_us(own, operands.sets, stream_), operands.sets, kGraphUs);
-  const Graph graph = make_graph(own, operands.sets, launches, stream_);
-  const auto time_beside = [&](const Enqueue& other, Timing& timing, Timing& of_other) {
-    const double round_us = launches * (estimate_us(own, operands.sets, stream_) + estimate_us(other, operands.sets, stream_));
-    const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(kTimedShare * options_.seconds_per_shape / 2, round_us);
-    const Graph graph_of_other = make_graph(other, operands.sets, launches, stream_);
-    const std::vector<Timing> timings = time_in_turns({&graph, &graph_of_other}, launches, rounds, stream_);
-    timing = timings[0], of_other = timings[1];
-  };
-  time_beside([&](int set, cudaStream_t stream) { stream_through(arguments(shape, operands, set, false).a, operands.moved_bytes, stream); },
-              result.grouped, result.stream);
-  if (comparable) time_beside(enqueue(shape, operands, *dense), result.beside_dense, result.dense);
+  if (shape.grouping != Grouping::masked && dense.ok())
+    std::tie(result.beside_dense, result.dense) = beside(enqueue(shape, operands, *dense));
 }
 
 void GroupedMeasurement::time_candidates(const GroupedShape& shape, const Operands& operands, const Plan& plan, GroupedResult& result) {

@@ -128,7 +128,7 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
   for (const Enqueue& enqueue : enqueues) graphs.push_back(make_graph(enqueue, product.sets(), launches, stream_));
   warm_up(graphs);
   const double round_us = launches * std::accumulate(estimates.begin(), estimates.end(), 0.0);
-  const int rounds = options_.rounds > 0 ? options_.rounds : rounds_within(kTimedShare * options_.seconds_per_shape, round_us);
+  const int rounds = rounds_within(kTimedShare * options_.seconds_per_shape, round_us, options_.rounds);
   const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_);
   result.sluice = timings.front();
   if (floor) result.stream = timings.back();

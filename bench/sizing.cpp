@@ -46,7 +46,8 @@ int launches_for(double estimated_us, int sets, double graph_us) {
   return std::max({static_cast<int>(wanted), fewest, sets});
 }
 
-int rounds_within(double seconds, double round_us) {
+int rounds_within(double seconds, double round_us, int given) {
+  if (given > 0) return given;
   return static_cast<int>(std::clamp(seconds * 1e6 / std::max(round_us, 1.0), 7.0, 25.0));
 }
 

@@ -90,18 +90,21 @@ std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int l
   return timings;
 }
 
-std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, double seconds, cudaStream_t stream) {
-  const double estimate = estimate_us(ways.front(), sets, stream);
-  const int launches = launches_for(estimate, sets, kGraphUs);
+std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, double seconds, cudaStream_t stream, int given_rounds) {
+  std::vector<double> estimates;
+  estimates.reserve(ways.size());
+  for (const Enqueue& way : ways) estimates.push_back(estimate_us(way, sets, stream));
+  const int launches = launches_for(estimates.front(), sets, kGraphUs);
   std::vector<Graph> graphs;
   graphs.reserve(ways.size());
   for (const Enqueue& way : ways) graphs.push_back(make_graph(way, sets, launches, stream));
-  const int rounds = rounds_within(seconds, static_cast<double>(ways.size()) * launches * estimate);
-  return time_in_turns(pointers(graphs), launches, rounds, stream);
+  const double round_us = launches * std::accumulate(estimates.begin(), estimates.end(), 0.0);
+  return time_in_turns(pointers(graphs), launches, rounds_within(seconds, round_us, given_rounds), stream);
 }
 
-std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream) {
-  const std::vector<Timing> timings = time_all_beside({own, rival}, sets, seconds, stream);
+std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream,
+                                      int given_rounds) {
+  const std::vector<Timing> timings = time_all_beside({own, rival}, sets, seconds, stream, given_rounds);
   return {timings[0], timings[1]};
 }
 

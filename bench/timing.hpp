@@ -31,8 +31,9 @@ std::size_t fastest(const std::vector<Enqueue>& ways, int sets, cudaStream_t str
 // for, so that the GPU never idles between two of them.
 std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int launches, int rounds, cudaStream_t stream);
 
-// Competitors in turn, in graphs of about kGraphUs of the first, for about so many seconds.
-std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, double seconds, cudaStream_t stream);
-std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream);
+// Competitors in turn, in graphs of about kGraphUs of the first, for about so many seconds, or in as many rounds as are given.
+std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, double seconds, cudaStream_t stream, int given_rounds = 0);
+std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream,
+                                      int given_rounds = 0);
 
 }  // namespace sluice::bench
