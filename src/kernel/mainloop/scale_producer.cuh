@@ -8,6 +8,7 @@
 #include "kernel/gemm_params.cuh"
 #include "kernel/mainloop/operand_tile.cuh"
 #include "kernel/mainloop/scaled_pipeline.cuh"
+#include "kernel/mainloop/short_tile.cuh"
 
 namespace sluice {
 
@@ -62,10 +63,11 @@ class ScaleProducer {
   class ZeroRows {
    public:
     SLUICE_DEVICE ZeroRows(const WorkTile& tile, bool has_short_boxes) {
-      const int left = tile.row_end - tile.first_row, rows = left < tile_p(config) ? left : tile_p(config);
-      if (kRows == 0 || !has_short_boxes) return;
-      first_ = in_whole<kRows>(rows) * kSwizzleBytes;
-      end_ = in_whole<kWgmmaRows>(rows) * kSwizzleBytes;
+      if constexpr (kRows > 0) {
+        if (!has_short_boxes) return;
+        first_ = end_of<kRows>(tile);
+        end_ = end_of<kWgmmaRows>(tile);
+      }
     }
     // By the warp. `stage`: which of the tile's.
     SLUICE_DEVICE void write(const Ring& ring, const typename Ring::Position& at, int stage) const {
@@ -82,9 +84,10 @@ class ScaleProducer {
    private:
     static constexpr int kRows = rows_of_short_box(config);
     static_assert(kRows == 0 || OperandTile<config, Operand::p>::kSlabs == 1, "a block's rows lie behind one another");
-    template <int unit>
-    static SLUICE_DEVICE int in_whole(int rows) {
-      return unit == 0 ? 0 : (rows + unit - 1) / unit * unit;
+    // Of the tile's boxes, or blocks, of so many rows that have any.
+    template <int rows>
+    static SLUICE_DEVICE int end_of(const WorkTile& tile) {
+      return blocks_with_rows<rows>(tile, 0, tile_p(config) / rows) * rows * kSwizzleBytes;
     }
     int first_ = 0, end_ = 0;  // in bytes
   };
