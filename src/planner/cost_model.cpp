@@ -16,7 +16,6 @@
 #include "planner/cost/streaming.hpp"
 #include "planner/cost/tile_cycles.hpp"
 #include "scheduler/tile_order.hpp"
-#include "scheduler/workspace.hpp"
 
 namespace sluice {
 namespace {

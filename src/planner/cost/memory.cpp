@@ -10,7 +10,6 @@
 
 namespace sluice {
 
-// The device's memory, beside that which factors were measured with: 1, or less if it is slower.
 double share_of_measured_memory(const Calibration& c, const DeviceSpec& device) {
   return device.hbm_gb_per_s / std::max(device.hbm_gb_per_s, c.measured_hbm_gb_per_s_per_sm * device.sm_count);
 }
@@ -48,10 +47,9 @@ double bytes_fetched_again(const DeviceSpec& device, const SchedulerParams& s, d
   return (1 - kept) * (by_others(bytes_a, clusters_n(s)) + by_others(bytes_b, clusters_m(s)));
 }
 
-// Where a long stream of weights has a CTA each, SMs without one are missed (one H200, 24 November 2026, all candidates of the suite
-// fp8; and in bf16 one H200 and one H100, 26 November 2026,
-// candidates of 327 random products and of llm from 16 to 512 rows: 16 x 5120 x 25600 in 80 tiles of 16 x 64 95 us, in ranges of stream-K
-// 85).
+// Where a long stream of weights has a CTA each, SMs without one are missed (one H200, 24 November 2026, all candidates of the suite fp8;
+// and in bf16 one H200 and one H100, 26 November 2026, candidates of 327 random products and of llm from 16 to 512 rows: 16 x 5120 x 25600
+// in 80 tiles of 16 x 64 95 us, in ranges of stream-K 85).
 double missing_sms_us(const KernelConfig& kernel, const PredictedTime& t) {
   constexpr double kIdleShare = 0.4, kFreeStreamUs = 15, kFp8FreeStreamUs = 10;
   if (dequantises(kernel) || streams(kernel) || t.waves > 1) return 0;

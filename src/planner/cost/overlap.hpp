@@ -1,3 +1,4 @@
+// How what overlaps adds up.
 #pragma once
 
 #include <cmath>
