@@ -7,6 +7,7 @@
 #include "core/gpc_places.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
+#include "core/kernel_line.hpp"
 #include "core/occupancy.hpp"
 #include "core/tile_parts.hpp"
 
@@ -33,22 +34,19 @@ bool fit(const DeviceSpec& device, const SchedulerParams& s, int together) {
 
 }  // namespace
 
-// One H200, 27 November 2026: 256 groups of 128 x 512 x 7168 in FP8, each row of which four CTAs read, take 296 us in pairs, 310 by ticket
-// and 312 without pairs. With wide weights (N of 4096 and more) pairs gain nothing, and tickets 1 to 2%.
-bool pairs_suit_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+// One H200, 29 November 2026: 256 groups of 128 x 512 x 7168 in FP8, each row of which four CTAs read, take 292 us by place, 297 launched
+// in pairs, 313 without either and 316 by ticket. With wide weights (N of 4096 and more) places gain 1% or lose 2%, and tickets gain 1 to
+// 2%.
+bool places_suit_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
   constexpr int kMostTimesA = 8;  // as many bytes of B as of A
-  const bool alone = cluster_size(kernel) == 1 && kernel.ctas_per_sm == 1 && kernel.schedule == KernelSchedule::cooperative;
-  const bool side_by_side = s.raster == Rasterization::along_n && s.tiles_n % 2 == 0;
-  if (!is_grouped(p) || !promotes(kernel) || !alone || !side_by_side || cluster_places(device, 2) * 2 < device.sm_count) return false;
+  const bool side_by_side = s.raster == Rasterization::along_n && s.tiles_n > 1;
+  if (!is_grouped(p) || !side_by_side || device.sm_count > kMostPlaces || !claims_places(with_scope(kernel, KernelScope::groups)))
+    return false;
   const std::int64_t rows = expected_rows(p);
   return rows <= kernel.tile_m && p.n <= kMostTimesA * rows;
 }
 
 int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
-  if (is_grouped(p)) {
-    const bool whole = s.splits == 1 && s.stream_k_tiles == 0;
-    return whole && s.claim == WorkClaim::fixed && pairs_suit_groups(p, device, kernel, s) ? 2 : 1;
-  }
   if (!requests_could_meet(p, device, kernel, s)) return 1;
   const auto in_blocks = [&](int together) { return s.splits == 1 || std::int64_t{s.tiles_m} * s.tiles_n % together == 0; };
   if (fit(device, s, 8)) return in_blocks(8) ? 8 : in_blocks(4) ? 4 : 1;
@@ -56,6 +54,10 @@ int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfi
 }
 
 bool dealt_by_place(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
+  if (is_grouped(p)) {
+    const bool whole = s.splits == 1 && s.stream_k_tiles == 0 && s.claim == WorkClaim::fixed;
+    return whole && std::int64_t{s.tiles_m} * s.tiles_n * s.groups >= device.sm_count && places_suit_groups(p, device, kernel, s);
+  }
   return s.splits == 1 && claims_places(kernel) && device.sm_count <= kMostPlaces && requests_could_meet(p, device, kernel, s) &&
          !fit(device, s, 8);
 }

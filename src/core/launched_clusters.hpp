@@ -13,16 +13,16 @@ namespace sluice {
 // of its own to fetch them once, and all CTAs of the launch run at once, they are launched as clusters of 8 (pieces also of 4 or 2): a
 // cluster lies on one GPC, whose requests for a line count as one on their way to L2 if they come together. The CTAs know nothing of it.
 // Returns how many are together; 1: launched as the kernel is.
-//
-// Groups: tiles of a row of tiles, in pairs, where A is a good part of what there is to read.
 int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s);
 
 // Whole tiles that would be neighbours but are too many for clusters of 8 are dealt by place: a CTA for each SM, and which tile it has
 // depends on where it runs, so that tiles side by side are on one GPC (kernel/places.cuh). The workspace holds what is taken.
+//
+// Groups of rows: where A is a good part of what there is to read, each CTA's first tile, behind which it takes every so many-th.
 bool dealt_by_place(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s);
 
-// Whether groups gain by being launched so, if clusters come by their work in fixed turn.
-bool pairs_suit_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s);
+// Whether groups gain by being dealt so, if CTAs come by their work in fixed turn.
+bool places_suit_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s);
 
 // With the kernel's own, and those in which pieces of a tile meet.
 int launched_cluster_size(const Plan& plan);

@@ -42,8 +42,11 @@ constexpr bool shares_lines(const KernelConfig& c) {
   return plain && cluster_size(c) == 1 && c.ctas_per_sm == 1 && c.tile_m * c.tile_n <= kMostElems;
 }
 // Whether whole tiles can be dealt by place (kernel/places.cuh). Not cooperative ones of 64 x 64, which are for tiles in many pieces: to
-// jump over what claims a place costs a short launch 0.2 us (128 x 128 x 16384, an H100: 6.16 us without it, 6.35 with it).
+// jump over what claims a place costs a short launch 0.2 us (128 x 128 x 16384, an H100: 6.16 us without it, 6.35 with it). Tiles of
+// groups can in FP8, whose groups alone have been seen to gain by it.
 constexpr bool claims_places(const KernelConfig& c) {
+  if (c.scope == KernelScope::groups)
+    return promotes(c) && cluster_size(c) == 1 && c.ctas_per_sm == 1 && c.schedule == KernelSchedule::cooperative;
   return shares_lines(c) && !(c.schedule == KernelSchedule::cooperative && c.tile_m == 64 && c.tile_n == 64);
 }
 // Whether pieces may be launched in clusters that are none of the kernel's own (core/launched_clusters.hpp): then the rank of a CTA there

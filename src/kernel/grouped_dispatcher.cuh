@@ -92,6 +92,9 @@ class GroupedDispatcher {
 
   // By the whole warp.
   SLUICE_DEVICE void run() const {
+    int item = Dispatcher<config>::unit();
+    Places<config>::claim(params_.places, item);
+    if (arch::lane() == 0) Places<config>::count(params_.places);
     arch::wait_for_predecessor();
     if constexpr (computes_groups_along_k(config))
       if (params_.groups.grouping == Grouping::along_k) return run_along_k();
@@ -99,7 +102,6 @@ class GroupedDispatcher {
     const SchedulerParams scheduler = with_cluster_rows(params_.scheduler, groups.cluster_rows());
     const AnyItems<PlainDivisor> items(scheduler);
     typename WorkRing<config>::Position at;
-    int item = Dispatcher<config>::unit();
     SLUICE_NO_UNROLL
     for (;; item += Dispatcher<config>::units()) {
       if (scheduler.claim == WorkClaim::ticket) item = next_ticket(items.count());

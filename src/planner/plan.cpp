@@ -209,7 +209,7 @@ SchedulerParams for_groups(const GemmProblem& p, const DeviceSpec& device, const
   constexpr std::int32_t kManyRounds = 7;
   const Shape shape = tile_shape(p, kernel);
   const bool many = !dequantises(kernel) && cluster_tiles(s) >= kManyRounds * clusters_that_fit(device, kernel) &&
-                    !pairs_suit_groups(p, device, kernel, s);
+                    !places_suit_groups(p, device, kernel, s);
   s.tiles_m = static_cast<std::int32_t>(shape.tiles_m);
   s.groups = 1;
   // Whoever has fewer rows than a strip has them all in one: B is read once. So strips are as wide as suits a group that has all rows.
@@ -343,22 +343,22 @@ double factor_of_untimed(const GemmProblem& p, const KernelConfig& kernel) {
 // In the mean over what the sizes of groups may be.
 PredictedTime predict_for_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, SchedulerParams s,
                                  const Calibration& calibration, double factor) {
-  constexpr double kGainOfPairs = 0.04;  // of the time that memory takes
+  constexpr double kGainOfPlaces = 0.06;  // of the time that memory takes
   constexpr double PredictedTime::*kParts[] = {&PredictedTime::launch_us,    &PredictedTime::matrix_us, &PredictedTime::hbm_us,
                                                &PredictedTime::l2_us,        &PredictedTime::ramp_us,   &PredictedTime::exposed_epilogue_us,
                                                &PredictedTime::reduction_us, &PredictedTime::total_us,  &PredictedTime::waves,
                                                &PredictedTime::useful_share, &PredictedTime::busy_share};
   PredictedTime mean;
-  const bool in_pairs = neighbours(p, device, kernel, s) == 2 && kernel.tile_n <= kScaleBlockElems;
+  const bool by_place = dealt_by_place(p, device, kernel, s) && kernel.tile_n <= kScaleBlockElems;
   for (const auto& [rows, weight] : likely_rows(p)) {
     const GemmProblem batch = as_batch(p, rows);
     s.tiles_m = static_cast<std::int32_t>(tile_shape(batch, kernel).tiles_m);
     const PredictedTime t = predict(batch, device, kernel, s, worker_count(s, device, kernel), calibration, factor, true);
     for (const auto part : kParts) mean.*part += weight * (t.*part);
   }
-  if (in_pairs) {
-    mean.total_us -= kGainOfPairs * mean.hbm_us;
-    mean.hbm_us -= kGainOfPairs * mean.hbm_us;
+  if (by_place) {
+    mean.total_us -= kGainOfPlaces * mean.hbm_us;
+    mean.hbm_us -= kGainOfPlaces * mean.hbm_us;
   }
   return mean;
 }

@@ -122,5 +122,31 @@ TEST(Places, EveryTileIsSomebodysHoweverManyClustersRunAtOnce) {
   }
 }
 
+// Those of groups, too, whose CTAs take further tiles behind the first, as many for each as there are.
+TEST(Places, EveryTileOfGroupsIsSomebodysHoweverManyClustersRunAtOnce) {
+  const KernelConfig& kernel = kernel_named("e4m3_rc_coop_128x128x128_c1x1");
+  gpu_tests::GemmCase gemm_case{.what = "places of groups"};
+  gemm_case.groups = {70, 0, 100, 128, 1};
+  GemmProblem& p = gemm_case.problem;
+  p.m = 128, p.n = 2 * kernel.tile_n - 16, p.k = 3 * kernel.tile_k;
+  p.grouping = Grouping::masked;
+  p.scaling_a = Scaling::per_vector_128;
+  p.scaling_b = Scaling::per_block_128;
+  p.scale_layout_a = Layout::column_major;
+  DeviceSpec device = find_device("h10").value();
+  device.sm_count = kPlaces, device.clusters_of_2 = kPlaces / 2;
+  const Plan made =
+      plan(gpu_tests::problem_for(kernel, gemm_case), device, {.kernel_name = name(kernel), .keep_candidates = false}).value();
+  ASSERT_TRUE(dealt_by_place(made.problem, made.device, made.kernel, made.scheduler));
+  PlacedOperands operands(made.problem, gemm_case, 7);
+  for (int resident = 1; resident <= kPlaces; ++resident)
+    for (int seed = 0; seed < kSeedsEach; ++seed) {
+      operands.poison();
+      const Status status = run_on_emulator(made, operands.arguments(), options_with(resident, seed));
+      ASSERT_TRUE(status.ok()) << resident << " resident: " << status.error().message;
+      ASSERT_EQ(operands.judge(), "") << resident << " resident, seed " << seed;
+    }
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -166,6 +166,8 @@ void add_grouped(std::vector<GemmCase>& cases, const KernelConfig& kernel, int k
     if (is_fp8(kernel.type_a)) add_fp8_along_k(cases, kernel, kernel_index, add_along_k);
     return;
   }
+  if (is_fp8(kernel.type_b))  // more tiles than SMs, some dealt by place
+    for (std::uint32_t i = 0; i < 3; ++i) add(masked_case(random_rows(40, tm + 1, i), tm, 4 * cn, 3 * tk), data_parallel, fixed);
   for (const WorkClaim claim : {fixed, ticket}) {
     add(ragged_case(edges, cn + 8, 200, claim == fixed ? 0 : 3), data_parallel, claim);
     add(masked_case(edges, 2 * tm + 3, cn - 8, 136), data_parallel, claim);

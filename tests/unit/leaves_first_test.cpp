@@ -1,4 +1,4 @@
-// Which operands leave L2 first, and where groups are launched in pairs.
+// Which operands leave L2 first, and where tiles of groups are dealt by place.
 #include "core/leaves_first.hpp"
 
 #include <string>
@@ -83,18 +83,23 @@ TEST(LeavesFirst, GroupsOfFewRowsFetchTheirWeightsOnce) {
   expect(planned(masked(32, 4096, 22, 4096), with(kTile)), again, again);
 }
 
-TEST(Neighbours, AreGroupsWhoseRowsAreAGoodPartOfWhatIsRead) {
+TEST(Places, AreForGroupsWhoseRowsAreAGoodPartOfWhatIsRead) {
   constexpr const char* kTile = "e4m3_rc_coop_128x128x128_c1x1";
+  const auto by_place = [](const Plan& made) { return dealt_by_place(made.problem, made.device, made.kernel, made.scheduler); };
   const Plan experts = planned(masked(256, 128, 128, 512), {.kernel_name = kTile});
   EXPECT_EQ(experts.scheduler.claim, WorkClaim::fixed);
-  EXPECT_EQ(launched_cluster_size(experts), 2);
-  EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 512), {.claim = WorkClaim::ticket, .kernel_name = kTile})), 1);
+  EXPECT_TRUE(by_place(experts));
+  EXPECT_EQ(launched_ctas(experts), 132);
+  EXPECT_EQ(experts.workspace_bytes, std::size_t{65536}) << "what is taken";
+  EXPECT_FALSE(by_place(planned(masked(256, 128, 128, 512), {.claim = WorkClaim::ticket, .kernel_name = kTile})));
   const Plan along_m = planned(masked(256, 128, 128, 512), {.raster = Rasterization::along_m, .kernel_name = kTile});
   EXPECT_EQ(along_m.scheduler.claim, WorkClaim::ticket) << "tiles of a row are not side by side";
-  EXPECT_EQ(launched_cluster_size(along_m), 1);
-  EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 4096), {.kernel_name = kTile})), 1) << "A is a thirty-second of B's bytes";
-  EXPECT_EQ(launched_cluster_size(planned(masked(256, 128, 128, 384), {.kernel_name = kTile})), 1) << "three tiles make no pairs";
-  EXPECT_EQ(launched_cluster_size(planned(masked(256, 512, 256, 512), {.kernel_name = kTile})), 1) << "two rows of tiles";
+  EXPECT_FALSE(by_place(along_m));
+  EXPECT_FALSE(by_place(planned(masked(256, 128, 128, 4096), {.kernel_name = kTile}))) << "A is a thirty-second of B's bytes";
+  EXPECT_TRUE(by_place(planned(masked(256, 128, 128, 384), {.kernel_name = kTile})));
+  EXPECT_FALSE(by_place(planned(masked(256, 128, 128, 128), {.kernel_name = kTile}))) << "nobody else reads A";
+  EXPECT_FALSE(by_place(planned(masked(256, 512, 256, 512), {.kernel_name = kTile}))) << "two rows of tiles";
+  EXPECT_FALSE(by_place(planned(masked(32, 128, 128, 512), {.kernel_name = kTile}))) << "fewer tiles than SMs";
 }
 
 }  // namespace
