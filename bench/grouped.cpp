@@ -101,7 +101,11 @@ std::vector<GroupedShape> all_shapes() {
   for (const Weights& w : kProjections)
     for (const auto& [groups, rows] : {std::pair{32, 2174}, {32, 4365}, {64, 6378}, {256, 8157}})
       ragged("unpadded", e4m3, about_equal(groups, rows), w);
-  ragged("experts", e4m3, equal(256, 128), {512, 7168});
+  for (const bool known : {false, true}) {
+    ragged("experts", e4m3, equal(256, 128), {512, 7168});
+    shapes.back().knows_most = known;
+  }
+  ragged("experts", e4m3, about_equal(256, 256 * 128), {512, 7168});
   masked(e4m3, equal(256, 128), 128, {512, 7168});
   for (const int groups : {1, 2, 4})
     for (const Weights& w : kProjections) masked(e4m3, equal(groups, 1024 / groups), 4096, w);
@@ -154,7 +158,10 @@ std::int64_t all_rows(const GroupedShape& shape) { return std::accumulate(shape.
 
 std::string to_string(const GroupedShape& shape) {
   return fmt::format("{} {} {}x{}{}x{}x{}", to_string(shape.type), to_string(shape.grouping), shape.rows.size(),
-                     same_rows(shape) ? "" : "~", all_rows(shape) / static_cast<std::int64_t>(shape.rows.size()), shape.n, shape.k);
+                     shape.knows_most   ? "<="
+                     : same_rows(shape) ? ""
+                                        : "~",
+                     all_rows(shape) / static_cast<std::int64_t>(shape.rows.size()), shape.n, shape.k);
 }
 
 GemmProblem grouped_problem(const GroupedShape& shape) {
@@ -170,6 +177,7 @@ GemmProblem grouped_problem(const GroupedShape& shape) {
     p.m = shape.grouping == Grouping::masked ? shape.room : *std::max_element(shape.rows.begin(), shape.rows.end());
     p.expected_rows = std::max<std::int64_t>(1, all_rows(shape) / p.batch);
   }
+  if (shape.knows_most) p.most_rows = *std::max_element(shape.rows.begin(), shape.rows.end());
   return p;
 }
 

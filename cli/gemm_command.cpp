@@ -54,7 +54,8 @@ Result<Plan> read_plan(const std::string& path, const GemmProblem& wanted) {
   planned.alignment_a_bytes = wanted.alignment_a_bytes;
   planned.alignment_b_bytes = wanted.alignment_b_bytes;
   planned.alignment_d_bytes = wanted.alignment_d_bytes;
-  planned.expected_rows = wanted.expected_rows;  // a guess, not the product's
+  planned.expected_rows = wanted.expected_rows;  // guesses, not the product's
+  planned.most_rows = wanted.most_rows;
   if (planned == wanted) return read;
   std::string difference = fmt::format("it is for {}, the files make {}", describe(planned), describe(wanted));
   if (describe(planned) == describe(wanted))
@@ -265,7 +266,7 @@ void add_file_options(CLI::App& command, GemmFlags& flags) {
   command.add_option("--groups", files.groups.sizes,
                      "Rows of each group, or elements of K (with FP8 multiples of 128): numbers separated by commas, or a .npy file (but "
                      "for masked groups of where each begins and the last ends)");
-  add_expected_rows_flag(command, files.groups.expected_rows);
+  add_rows_flags(command, files.groups.rows);
   command.add_option("-C,--c", files.c, "C, [m, n] or [batch, m, n]; --beta is 1 unless given");
   command.add_option("--bias", files.bias, "Bias, one dimension");
   command.add_option("--bias-kind", files.bias_kind, "per_row (m elements), per_column (n elements) or per_group_column ([batch, n])")

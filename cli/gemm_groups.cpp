@@ -97,7 +97,7 @@ Result<Groups> read_groups(const WantedGroups& wanted) {
       return wrong(
           "--groups are sizes of groups; pass --grouping ragged (their rows follow one another in A), masked (each has room of "
           "its own) or along-k, too");
-    if (wanted.expected_rows != 0) return wrong("--expected-rows is about groups; pass --grouping ragged or masked, or leave it out");
+    if (Status s = check_rows_flags(wanted.rows, *grouping, "ragged or masked"); !s) return s.error();
     return groups;
   }
   if (wanted.sizes.empty())

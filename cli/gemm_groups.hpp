@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "operands.hpp"
+#include "planning.hpp"
 #include "sluice/error.hpp"
 #include "sluice/problem.hpp"
 
@@ -14,7 +15,7 @@ namespace sluice::cli {
 struct WantedGroups {
   std::string grouping = "none";  // --grouping
   std::string sizes;              // --groups: a .npy file, or numbers with commas
-  std::int64_t expected_rows = 0;
+  RowsFlags rows;
 };
 
 struct Groups {

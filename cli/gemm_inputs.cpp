@@ -379,7 +379,8 @@ Result<GemmInputs> read_gemm_inputs(const GemmFiles& files) {
        .batch_stride_a = batch_stride(a, *batch),
        .batch_stride_b = batch_stride(b, *batch),
        .grouping = groups->grouping,
-       .expected_rows = files.groups.expected_rows};
+       .expected_rows = files.groups.rows.expected,
+       .most_rows = files.groups.rows.most};
   if (Status s = choose_into(p.type_d, "--out-type", files.out_type, &parse_data_type, kOutputTypes); !s) return s.error();
   EpilogueFlags epilogue_flags = files.epilogue;
   if (!files.c.empty() && !epilogue_flags.beta) epilogue_flags.beta = 1.0f;

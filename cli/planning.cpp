@@ -113,11 +113,20 @@ void add_constant_flag(CLI::App& command, std::string& constant) {
       ->check(CLI::IsMember({"a", "b", "ab", "none"}));
 }
 
-void add_expected_rows_flag(CLI::App& command, std::int64_t& rows) {
+void add_rows_flags(CLI::App& command, RowsFlags& rows) {
   command
-      .add_option("--expected-rows", rows,
+      .add_option("--expected-rows", rows.expected,
                   "Groups: about how many rows one has, for the planner (default: an equal share, or all there is room for)")
       ->check(above_zero());
+  command.add_option("--most-rows", rows.most, "Groups: how many rows one has at most, for the planner (default: not known)")
+      ->check(above_zero());
+}
+
+Status check_rows_flags(const RowsFlags& rows, Grouping grouping, const char* groupings) {
+  for (const auto& [flag, value] : {std::pair{"--expected-rows", rows.expected}, {"--most-rows", rows.most}})
+    if (grouping == Grouping::none && value != 0)
+      return Error{ErrorCode::invalid_argument, fmt::format("{} is about groups; pass --grouping {}, or leave it out", flag, groupings)};
+  return Nothing{};
 }
 
 void add_scaling_flags(CLI::App& command, std::string& scaling_a, std::string& scaling_b, const char* more) {
@@ -187,7 +196,7 @@ void add_problem_flags(CLI::App& command, ProblemFlags& flags, bool required) {
                       "rows in each; along-k: --k in all; general: --m, --n and --k are the largest of any",
                       kGroupings))
       ->capture_default_str();
-  add_expected_rows_flag(command, flags.expected_rows);
+  add_rows_flags(command, flags.rows);
   command.add_option("--type", flags.type, fmt::format("Type of A and B: {}", kInputTypes))->capture_default_str();
   command.add_option("--out-type", flags.out_type,
                      fmt::format("Type of C, D and bias: {} (default: as A and B, with FP8 bf16)", kOutputTypes));
@@ -229,10 +238,9 @@ Result<GemmProblem> to_problem(const ProblemFlags& flags) {
   problem.alignment_d_bytes = flags.alignment_d;
   if (Status s = read_scale_flags(flags.scales, problem); !s) return s.error();
   if (Status s = choose_into(problem.grouping, "--grouping", flags.grouping, &parse_grouping, kGroupings); !s) return s.error();
-  problem.expected_rows = flags.expected_rows;
-  if (problem.grouping == Grouping::none && flags.expected_rows != 0)
-    return Error{ErrorCode::invalid_argument,
-                 "--expected-rows is about groups; pass --grouping ragged, masked or general, or leave it out"};
+  problem.expected_rows = flags.rows.expected;
+  problem.most_rows = flags.rows.most;
+  if (Status s = check_rows_flags(flags.rows, problem.grouping, "ragged, masked or general"); !s) return s.error();
   problem.constant_a = flags.constant.find('a') == 0;
   problem.constant_b = flags.constant == "b" || flags.constant == "ab";
   const Result<Bias> bias = choose("--bias", flags.bias, &parse_bias, kBiases);

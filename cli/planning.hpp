@@ -56,6 +56,11 @@ W4Format to_w4_format(const W4Flags& flags);
 // Refuses the flags where B is of another type.
 Status check_w4_flags(const W4Flags& flags, DataType type_b);
 
+// What is said of the rows of groups; 0: nothing.
+struct RowsFlags {
+  std::int64_t expected = 0, most = 0;
+};
+
 struct ProblemFlags {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   std::string type = "bf16", out_type, layout = "rc", bias = "none";
@@ -63,15 +68,17 @@ struct ProblemFlags {
   int alignment_a = 16, alignment_b = 16, alignment_d = 16;
   std::string constant = "none";
   std::string grouping = "none";
-  std::int64_t expected_rows = 0;
+  RowsFlags rows;
   ScaleFlags scales;
   W4Flags w4;
   EpilogueFlags epilogue;
 };
 // --constant: "a", "b", "ab" or "none".
 void add_constant_flag(CLI::App& command, std::string& constant);
-// --expected-rows, which `gemm` has as well.
-void add_expected_rows_flag(CLI::App& command, std::int64_t& rows);
+// --expected-rows and --most-rows, which `gemm` has as well.
+void add_rows_flags(CLI::App& command, RowsFlags& rows);
+// Refuses them where there are no groups. `groupings`: which there could be.
+Status check_rows_flags(const RowsFlags& rows, Grouping grouping, const char* groupings);
 // --scaling-a and --scaling-b, which `gemm` has as well.
 void add_scaling_flags(CLI::App& command, std::string& scaling_a, std::string& scaling_b, const char* more);
 // --scaling-d, the same.

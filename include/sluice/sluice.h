@@ -166,6 +166,7 @@ typedef struct sluice_problem {
   int32_t scale_layout_d;
   int64_t ld_scale_d;
   int64_t batch_stride_scale_d;
+  int64_t most_rows; /* of a group, as far as is known: for the planner alone. 0 (default): not known */
 } sluice_problem;
 
 /* A GPU as data. Get one from sluice_device_find(), sluice_device_current() or sluice_device_from_json(), and change what is different. */

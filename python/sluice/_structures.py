@@ -28,7 +28,7 @@ class Problem(Structure):
         *_fields(_i32, "reserved constant_a constant_b type_b scaling_a scaling_b scale_layout_a scale_layout_b reserved2"),
         *_fields(_i64, "ld_scale_a ld_scale_b batch_stride_scale_a batch_stride_scale_b expected_rows"),
         *_fields(_i32, "grouping reserved3 w4_group_size w4_zero_points scaling_d scale_layout_d"),
-        *_fields(_i64, "ld_scale_d batch_stride_scale_d"),
+        *_fields(_i64, "ld_scale_d batch_stride_scale_d most_rows"),
     ]
 
 

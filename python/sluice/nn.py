@@ -223,24 +223,24 @@ class GroupedLinear(torch.nn.Module):
         stacked = torch.stack([each.view(torch.uint8) for each in weights]).view(weights[0].dtype) if scales is not None else torch.stack(weights)
         return cls(stacked.to(device), scales, constant_weights=True)
 
-    def forward(self, x: Tensor, offsets: Tensor, *, expected_rows: int = 0) -> Tensor:
+    def forward(self, x: Tensor, offsets: Tensor, *, expected_rows: int = 0, most_rows: int = 0) -> Tensor:
         """x: (T, in_features), sorted by expert; offsets: (groups + 1,) int32, from 0 to T -> (T, out_features). Rows of no expert are undefined."""
         rows = _rows(x, self.in_features)
         if self.weight_scale_inv is None:
-            return self._product(rows, None, offsets, expected_rows, x.dtype)
-        return self._product(*ops.quantize(rows), offsets, expected_rows, x.dtype)
+            return self._product(rows, None, offsets, expected_rows, most_rows, x.dtype)
+        return self._product(*ops.quantize(rows), offsets, expected_rows, most_rows, x.dtype)
 
-    def of_gate(self, gate_and_up: Tensor, offsets: Tensor, *, expected_rows: int = 0) -> Tensor:
+    def of_gate(self, gate_and_up: Tensor, offsets: Tensor, *, expected_rows: int = 0, most_rows: int = 0) -> Tensor:
         """forward() of silu(gate) * up, both in one tensor side by side: in FP8 quantising takes them as they are."""
         gate, up = gate_and_up.chunk(2, -1)
         if self.weight_scale_inv is None:
-            return self.forward(torch.nn.functional.silu(gate) * up, offsets, expected_rows=expected_rows)
-        return self._product(*ops.quantize(gate, up), offsets, expected_rows, gate.dtype)
+            return self.forward(torch.nn.functional.silu(gate) * up, offsets, expected_rows=expected_rows, most_rows=most_rows)
+        return self._product(*ops.quantize(gate, up), offsets, expected_rows, most_rows, gate.dtype)
 
-    def _product(self, rows: Tensor, scales: Optional[Tensor], offsets: Tensor, expected_rows: int, dtype: torch.dtype) -> Tensor:
+    def _product(self, rows: Tensor, scales: Optional[Tensor], offsets: Tensor, expected_rows: int, most_rows: int, dtype: torch.dtype) -> Tensor:
         scales_b = None if self.weight_scale_inv is None else self.weight_scale_inv.mT
-        return ops.grouped_gemm(rows, self.weight.mT, offsets, None, scales, scales_b, expected_rows=expected_rows, constant_b=self.constant_weights,
-                                zero=False, out_dtype=dtype)  # fmt: skip
+        return ops.grouped_gemm(rows, self.weight.mT, offsets, None, scales, scales_b, expected_rows=expected_rows, most_rows=most_rows,
+                                constant_b=self.constant_weights, zero=False, out_dtype=dtype)  # fmt: skip
 
     def extra_repr(self) -> str:
         return f"groups={self.groups}, in_features={self.in_features}, out_features={self.out_features}, dtype={self.weight.dtype}"

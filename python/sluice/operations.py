@@ -167,6 +167,7 @@ def grouped_gemm(
     scale_b: Any = None,
     activation: str = "none",
     expected_rows: int = 0,
+    most_rows: int = 0,
     out_dtype: Optional[str] = None,
     out: Any = None,
     stream: int = 0,
@@ -181,10 +182,11 @@ def grouped_gemm(
     masked: a (G, M, K), b (G, K, N), groups (G) int32 -> (G, M, N): the first groups[g] rows of a[g] with b[g].
     along-k: a (M, T), b (T, N), groups (G + 1) int32 -> (G, M, N): columns groups[g] to groups[g + 1] of a with these rows of b; 16-bit operands,
     a with contiguous columns, b with contiguous rows, or FP8, a with contiguous rows, b with contiguous columns, and all of groups multiples of 128.
-    Rows of no group are not written: they are 0 in a new array. Types, scales, bias and activation are those of gemm()."""
+    Rows of no group are not written: they are 0 in a new array. Types, scales, bias and activation are those of gemm().
+    expected_rows, most_rows: about how many rows a group has, and how many at most, for the planner."""
     arrays = {"a": a, "b": b, "groups": groups, "bias": bias, "scale_a": scale_a, "scale_b": scale_b}
     return _multiply(arrays, out, stream, workspace, backend, threads, emulator, grouping=grouping, activation=activation,
-                     expected_rows=expected_rows, out_dtype=out_dtype)  # fmt: skip
+                     expected_rows=expected_rows, most_rows=most_rows, out_dtype=out_dtype)  # fmt: skip
 
 
 def w4a16_gemm(

@@ -80,6 +80,7 @@ def product(
     groups: Optional[Spec] = None,
     grouping: str = "none",
     expected_rows: int = 0,
+    most_rows: int = 0,
     out_dtype: Optional[str] = None,
     out: Optional[Spec] = None,
     w4: Optional[W4] = None,
@@ -102,6 +103,7 @@ def product(
         "m": m, "n": n, "k": k, "batch": batch, "type_a": a.dtype, "type_d": dtype,
         "layout_a": at_a.layout, "lda": at_a.ld, "alignment_a_bytes": a.alignment, "alignment_d_bytes": 16,
         "alpha": alpha, "activation": activation, "constant_a": constant_a, "constant_b": constant_b, "expected_rows": expected_rows,
+        "most_rows": most_rows,
     }  # fmt: skip
     if batch > 1 and grouping in ("none", "masked"):
         fields["batch_stride_a"] = at_a.batch_stride

@@ -13,7 +13,7 @@ namespace {
 
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
-              (sizeof(sluice_problem) == 264 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 72 &&
+              (sizeof(sluice_problem) == 272 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 72 &&
                sizeof(sluice_plan_info) == 128 && sizeof(sluice_arguments) == 96 && sizeof(sluice_emulator_options) == 32 &&
                sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40 && sizeof(sluice_pack_w4_problem) == 48 &&
                sizeof(sluice_pack_w4_arguments) == 48 && sizeof(sluice_histogram_problem) == 56 &&
@@ -141,7 +141,7 @@ sluice_problem default_of(const sluice_problem*) {
   c.scale_layout_a = static_cast<std::int32_t>(p.scale_layout_a), c.scale_layout_b = static_cast<std::int32_t>(p.scale_layout_b);
   c.ld_scale_a = p.ld_scale_a, c.ld_scale_b = p.ld_scale_b;
   c.batch_stride_scale_a = p.batch_stride_scale_a, c.batch_stride_scale_b = p.batch_stride_scale_b;
-  c.grouping = static_cast<std::int32_t>(p.grouping), c.expected_rows = p.expected_rows;
+  c.grouping = static_cast<std::int32_t>(p.grouping), c.expected_rows = p.expected_rows, c.most_rows = p.most_rows;
   c.w4_group_size = p.w4.group_size, c.w4_zero_points = p.w4.zero_points ? 1 : 0;
   c.scaling_d = static_cast<std::int32_t>(p.scaling_d), c.scale_layout_d = static_cast<std::int32_t>(p.scale_layout_d);
   c.ld_scale_d = p.ld_scale_d, c.batch_stride_scale_d = p.batch_stride_scale_d;
@@ -183,7 +183,7 @@ Result<GemmProblem> to_problem(const sluice_problem& given) {
   p.ld_scale_a = c.ld_scale_a, p.ld_scale_b = c.ld_scale_b;
   p.batch_stride_scale_a = c.batch_stride_scale_a, p.batch_stride_scale_b = c.batch_stride_scale_b;
   p.ld_scale_d = c.ld_scale_d, p.batch_stride_scale_d = c.batch_stride_scale_d;
-  p.expected_rows = c.expected_rows;
+  p.expected_rows = c.expected_rows, p.most_rows = c.most_rows;
   p.w4 = {.group_size = c.w4_group_size, .zero_points = c.w4_zero_points != 0};
   return p;
 }

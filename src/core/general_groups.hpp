@@ -44,7 +44,7 @@ SLUICE_HOST_DEVICE constexpr GroupArguments within(const GroupLimits& limits, Gr
 // One group as a problem by itself, for those who have all groups in host memory. `g`: within().
 inline GemmProblem problem_of_group(GemmProblem p, const GroupArguments& g) {
   p.grouping = Grouping::none;
-  p.expected_rows = 0;
+  p.expected_rows = p.most_rows = 0;
   p.batch = 1;
   p.m = g.m, p.n = g.n, p.k = g.k;
   p.lda = g.k == 0 ? kPacked : g.lda;

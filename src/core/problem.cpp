@@ -333,7 +333,10 @@ Status check_general(const GemmProblem& p) {
 Status check_groups(GemmProblem& p) {
   if (p.expected_rows < 0 || p.expected_rows > kLargestExtent)
     return invalid("expected_rows = " + text(p.expected_rows) + " is not in [0, 2^31 - 1024); pass 0 to have it guessed");
+  if (p.most_rows < 0 || p.most_rows > kLargestExtent)
+    return invalid("most_rows = " + text(p.most_rows) + " is not in [0, 2^31 - 1024); pass 0 where it is not known");
   if (!is_grouped(p) && !is_general(p)) p.expected_rows = 0;
+  if (!is_grouped(p)) p.most_rows = 0;
   if (is_grouped_along_k(p)) {
     p.batch_stride_a = p.batch_stride_b = p.batch_stride_scale_a = p.batch_stride_scale_b = 0;
     return check_groups_along_k(p);

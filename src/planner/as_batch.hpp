@@ -53,7 +53,7 @@ struct LikelyRows {
   double weight;
 };
 inline std::array<LikelyRows, 3> likely_rows(const GemmProblem& p) {
-  const std::int64_t rows = expected_rows(p), most = p.grouping == Grouping::ragged ? 2 * rows : p.m;
+  const std::int64_t rows = expected_rows(p), most = most_rows(p);
   const std::int64_t less = std::max<std::int64_t>(1, rows - rows / 4), more = std::min(rows + rows / 4, most);
   return {{{less, 0.25}, {rows, 0.5}, {more, 0.25}}};
 }

@@ -37,7 +37,7 @@ void fields(Either<GemmProblem> auto& s, auto&& field) {
   auto& [m, n, k, batch, type_a, type_b, type_d, layout_a, layout_b, lda, ldb, ldc, ldd, batch_stride_a, batch_stride_b, batch_stride_c,
          batch_stride_d, alignment_a_bytes, alignment_b_bytes, alignment_d_bytes, constant_a, constant_b, scaling_a, scaling_b, scaling_d,
          scale_layout_a, scale_layout_b, scale_layout_d, ld_scale_a, ld_scale_b, ld_scale_d, batch_stride_scale_a, batch_stride_scale_b,
-         batch_stride_scale_d, w4, grouping, expected_rows, epilogue] = s;
+         batch_stride_scale_d, w4, grouping, expected_rows, most_rows, epilogue] = s;
   field("m", m);
   field("n", n);
   field("k", k);
@@ -75,6 +75,7 @@ void fields(Either<GemmProblem> auto& s, auto&& field) {
   field("w4", w4, W4Format{});
   field("grouping", grouping, Grouping::none);
   field("expected_rows", expected_rows, std::int64_t{0});
+  field("most_rows", most_rows, std::int64_t{0});
   field("epilogue", epilogue);
 }
 

@@ -38,7 +38,7 @@ TEST(GroupedShapes, EachHasANameOfItsOwn) {
 TEST(GroupedShapes, AreOfTheSetsThatAreNamed) {
   std::map<std::string, int> sets;
   for (const GroupedShape& shape : grouped_shapes("")) ++sets[shape.set];
-  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8}, {"experts", 1},    {"masked", 39},
+  const std::map<std::string, int> expected = {{"contiguous", 12}, {"unpadded", 8}, {"experts", 3},    {"masked", 39},
                                                {"skewed", 4},      {"general", 10}, {"gradients", 10}, {"w4", 6}};
   EXPECT_EQ(sets, expected);
 }
@@ -159,6 +159,11 @@ TEST(GroupedShapes, SayHowManyRowsToExpectWhereThereIsMoreRoom) {
   EXPECT_EQ(p.m, 60);
   EXPECT_EQ(p.batch, 3);
   EXPECT_EQ(p.expected_rows, 0);
+  EXPECT_EQ(p.most_rows, 0);
+  GroupedShape known = ragged({10, 30, 20});
+  known.knows_most = true;
+  EXPECT_EQ(grouped_problem(known).most_rows, 30);
+  EXPECT_EQ(to_string(known), "bf16 ragged 3x<=20x256x384");
   p = grouped_problem(masked({10, 30, 20}, 64));
   EXPECT_EQ(p.m, 64);
   EXPECT_EQ(p.batch, 3);

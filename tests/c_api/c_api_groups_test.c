@@ -19,12 +19,13 @@ static void test_groups(void) {
   sluice_arguments arguments;
   char* text = NULL;
   int grouping, g, i, j, k;
-  CHECK(problem.grouping == SLUICE_NO_GROUPS && problem.expected_rows == 0);
+  CHECK(problem.grouping == SLUICE_NO_GROUPS && problem.expected_rows == 0 && problem.most_rows == 0);
   problem.batch = kGroups;
   problem.type_d = SLUICE_FP32;
   problem.alignment_a_bytes = problem.alignment_b_bytes = 2;
   problem.alignment_d_bytes = 4;
   problem.expected_rows = 7;
+  problem.most_rows = 11;
   for (i = 0; i < kGroups * kRows; ++i)
     for (k = 0; k < kDepth; ++k) rows[i * kDepth + k] = bf16(value_a(i, k));
   for (i = 0; i < kGroups * kColumns; ++i) /* columns of B are contiguous */
@@ -38,6 +39,7 @@ static void test_groups(void) {
     CHECK(sluice_plan_to_json(plan, &text) == SLUICE_OK);
     CHECK(strstr(text, ragged ? "\"grouping\": \"ragged\"" : "\"grouping\": \"masked\"") != NULL);
     CHECK(strstr(text, "\"expected_rows\": 7") != NULL);
+    CHECK(strstr(text, "\"most_rows\": 11") != NULL);
     CHECK(sluice_plan_from_json(text, &again) == SLUICE_OK);
     sluice_string_free(text);
 

@@ -160,6 +160,9 @@ static void test_bad_problems(void) {
   problem.grouping = SLUICE_RAGGED_GROUPS;
   problem.expected_rows = -1;
   CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "expected_rows = -1");
+  problem.expected_rows = 0;
+  problem.most_rows = -1;
+  CHECK_REFUSED(sluice_plan_create(&problem, &device, NULL, &plan), SLUICE_INVALID_ARGUMENT, "most_rows = -1");
   problem = make_problem(8, 8, 16);
   problem.type_a = problem.type_b = SLUICE_E4M3;
   problem.scaling_b = SLUICE_PER_BLOCK_128 + 1;

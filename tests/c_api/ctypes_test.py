@@ -89,9 +89,9 @@ class CInterface(unittest.TestCase):
         self.assertEqual((problem.batch, problem.lda, problem.batch_stride_d, problem.alpha, problem.beta), (1, -1, -1, 1.0, 0.0))
         self.assertEqual((problem.type_a, problem.type_b, problem.layout_a, problem.layout_b, problem.alignment_d_bytes), (0, 0, 0, 1, 16))
         self.assertEqual((problem.scaling_a, problem.scale_layout_b, problem.ld_scale_a, problem.batch_stride_scale_b), (0, 0, -1, -1))
-        self.assertEqual((ctypes.sizeof(problem), ctypes.sizeof(initialised("sluice_arguments"))), (264, 96))
+        self.assertEqual((ctypes.sizeof(problem), ctypes.sizeof(initialised("sluice_arguments"))), (272, 96))
         self.assertEqual((problem.w4_group_size, problem.w4_zero_points), (128, 0))
-        self.assertEqual((problem.grouping, problem.expected_rows, initialised("sluice_arguments").groups), (0, 0, None))
+        self.assertEqual((problem.grouping, problem.expected_rows, problem.most_rows, initialised("sluice_arguments").groups), (0, 0, 0, None))
 
     def test_a_product(self):
         m, n, k = 33, 17, 50

@@ -115,6 +115,7 @@ Drawn random_plan() {
   p.k = *rc::gen::weightedOneOf<std::int32_t>(
       {{1, rc::gen::just(0)}, {8, between(1, 9 * kernel.tile_k)}, {2, between(1, 60 * kernel.tile_k)}});
   p.expected_rows = *rc::gen::element<std::int64_t>(0, 0, 1, 100, 100000);
+  p.most_rows = *rc::gen::element<std::int64_t>(0, 0, 1, 100, 100000);  // a promise that groups may break
   p.type_a = kernel.type_a, p.type_b = kernel.type_b;
   p.layout_a = kernel.layout_a, p.layout_b = kernel.layout_b;
   const auto rounded = [](std::int64_t extent) { return std::max<std::int64_t>(16, (extent + 15) / 16 * 16); };

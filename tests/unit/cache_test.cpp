@@ -68,6 +68,7 @@ TEST(PlanCache, EveryFieldCounts) {
   vary([](GemmProblem& p) { p.grouping = Grouping::ragged, p.expected_rows = 100; });
   vary([](GemmProblem& p) { p.grouping = Grouping::masked; });
   vary([](GemmProblem& p) { p.grouping = Grouping::masked, p.expected_rows = 100; });
+  vary([](GemmProblem& p) { p.grouping = Grouping::masked, p.most_rows = 100; });
   base.type_a = base.type_b = DataType::e4m3;
   base.scaling_a = base.scaling_b = Scaling::per_vector_128;
   vary([](GemmProblem&) {});

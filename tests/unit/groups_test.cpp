@@ -89,6 +89,11 @@ TEST(Groups, WhatHasNoMeaningIsRefused) {
     expect_refused(validate(p), ErrorCode::invalid_argument, {"expected_rows = -1", "pass 0"});
     p.expected_rows = std::int64_t{1} << 31;
     expect_refused(validate(p), ErrorCode::invalid_argument, {"expected_rows = 2147483648"});
+    p.expected_rows = 0;
+    p.most_rows = -1;
+    expect_refused(validate(p), ErrorCode::invalid_argument, {"most_rows = -1", "pass 0"});
+    p.most_rows = std::int64_t{1} << 31;
+    expect_refused(validate(p), ErrorCode::invalid_argument, {"most_rows = 2147483648"});
   }
   p = grouped(static_cast<Grouping>(5));
   expect_refused(validate(p), ErrorCode::invalid_argument, {"grouping is none of the enumeration's values"});
@@ -98,9 +103,14 @@ TEST(Groups, WhatHasNoMeaningIsRefused) {
 TEST(Groups, ABatchExpectsNothing) {
   GemmProblem p = grouped(Grouping::none);
   p.expected_rows = 100;
+  p.most_rows = 200;
   EXPECT_EQ(validate(p)->expected_rows, 0);
+  EXPECT_EQ(validate(p)->most_rows, 0);
   p.grouping = Grouping::masked;
   EXPECT_EQ(validate(p)->expected_rows, 100);
+  EXPECT_EQ(validate(p)->most_rows, 200);
+  p.grouping = Grouping::general;
+  EXPECT_EQ(validate(p)->most_rows, 0) << "m is the most";
 }
 
 TEST(Groups, AreDescribed) {
@@ -275,6 +285,24 @@ TEST(GroupedPlan, ExpectedRowsChooseTheKernel) {
   EXPECT_EQ(plan(p, h200())->kernel, many.kernel);
 }
 
+// Groups of 128 rows in the mean may have more, and two tiles of 128 rows for few more rows would be dear; unless none has.
+TEST(GroupedPlan, MostRowsBoundWhatIsExpected) {
+  GemmProblem p = fp8(grouped(Grouping::ragged, 256 * 128, 256));
+  p.n = 512, p.k = 7168;
+  EXPECT_GT(plan(p, h200())->kernel.tile_m, 128);
+  p.most_rows = 128;
+  const Plan bounded = *plan(p, h200());
+  EXPECT_EQ(bounded.kernel.tile_m, 128);
+  p.expected_rows = 1000;
+  EXPECT_EQ(plan(p, h200())->predicted, bounded.predicted) << "no more than the most";
+  p.most_rows = 1 << 20;  // more than there are
+  p.expected_rows = 0;
+  EXPECT_GT(plan(p, h200())->kernel.tile_m, 128);
+  p = fp8(grouped(Grouping::masked, 4096, 256));
+  p.n = 512, p.k = 7168, p.most_rows = 128;
+  EXPECT_EQ(plan(p, h200())->predicted, bounded.predicted) << "all that there is room for, unless fewer are the most";
+}
+
 TEST(GroupedPlan, EmptyProblemsHaveNothingToDo) {
   for (const Grouping grouping : {Grouping::ragged, Grouping::masked})
     for (const auto& [m, groups] : {std::pair{0, 8}, {4096, 0}}) {
@@ -290,6 +318,7 @@ TEST(GroupedPlan, SurvivesJson) {
          {std::optional<SchedulerKind>{}, std::optional(SchedulerKind::stream_k), std::optional(SchedulerKind::split_k)}) {
       GemmProblem p = grouped(grouping, 512);
       p.expected_rows = 100;
+      p.most_rows = 300;
       PlanOptions options{.scheduler = kind};
       if (kind) options.kernel_name = "bf16_rc_coop_128x128x64_c1x1";
       const Result<Plan> made = plan(p, h200(), options);

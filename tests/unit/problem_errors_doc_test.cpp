@@ -279,6 +279,7 @@ std::vector<Error> library_errors() {
       }),
       grouped_error([](GemmProblem& p) { p.scaling_a = Scaling::per_block_128; }),
       grouped_error([](GemmProblem& p) { p.expected_rows = -1; }),
+      grouped_error([](GemmProblem& p) { p.most_rows = -1; }),
       grouped_options_error({.scheduler = SchedulerKind::one_tile_per_cta}),
       grouped_options_error({.scheduler = SchedulerKind::split_k, .reduction = Reduction::cluster}),
       grouped_options_error({.scheduler = SchedulerKind::stream_k, .stream_k_regions = 2}),

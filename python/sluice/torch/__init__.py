@@ -111,6 +111,7 @@ def grouped_gemm(
     grouping: str = "ragged",
     activation: str = "none",
     expected_rows: int = 0,
+    most_rows: int = 0,
     out_dtype: Optional[torch.dtype] = None,
     constant_b: bool = False,
     zero: bool = True,
@@ -123,9 +124,9 @@ def grouped_gemm(
     are; 16-bit operands, a with contiguous columns, b with contiguous rows, M and N multiples of 8; or FP8, a with contiguous rows, b with contiguous
     columns, and T and all of groups multiples of 128 (on the device another number counts as the multiple below it).
     Rows of no group are not computed; they are 0, or, with zero=False, which spares a pass over the result, undefined. bias: (N,), the same for all, or (G, N).
-    expected_rows: about how many a group has, for the planner. Scales, activation and types as in gemm() and fp8_gemm()."""
+    expected_rows, most_rows: about how many a group has, and how many at most, for the planner. Scales, activation and types as in gemm() and fp8_gemm()."""
     return _call("grouped_gemm", a, b, groups, bias, scale_a, scale_b, grouping=grouping, activation=activation, expected_rows=expected_rows,
-                                         out_dtype=out_dtype, constant_b=constant_b, zero=zero)  # fmt: skip
+                                         most_rows=most_rows, out_dtype=out_dtype, constant_b=constant_b, zero=zero)  # fmt: skip
 
 
 def w4a16_gemm(

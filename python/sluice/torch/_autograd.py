@@ -93,11 +93,12 @@ def _grouped_backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...
     if ctx.how is None:
         raise RuntimeError("grouped_gemm has gradients for bf16 and fp16 operands alone")
     a, b, groups, bias, output = ctx.saved_tensors
-    grouping, rows = ctx.how["grouping"], ctx.how["expected_rows"]
+    grouping = ctx.how["grouping"]
+    rows = {name: ctx.how[name] for name in ("expected_rows", "most_rows")}
     product = torch.ops.sluice.grouped_gemm
 
     def z() -> Tensor:
-        return product(a, b, groups, _float(bias), grouping=grouping, expected_rows=rows, out_dtype=torch.float32)
+        return product(a, b, groups, _float(bias), grouping=grouping, **rows, out_dtype=torch.float32)
 
     g = _through_activation(ctx, gradient, output, z)
     wanted = ctx.needs_input_grad
@@ -112,7 +113,7 @@ def _grouped_backward(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...
         raise RuntimeError("grouped_gemm has no gradient for a bias of each group")
     g = torch.where(_rows_of_groups(groups, g, grouping), g, 0)
     g16 = g.to(a.dtype).contiguous()
-    da = product(g16, b.mT, groups, grouping=grouping, expected_rows=rows) if wanted[0] else None
+    da = product(g16, b.mT, groups, grouping=grouping, **rows) if wanted[0] else None
     db = None
     if wanted[1]:
         db = product(a.contiguous().mT, g16, groups, grouping="along-k") if grouping == "ragged" else _masked_weights(a, g16, groups)

@@ -38,10 +38,10 @@ def fp8_gemm(
 
 def grouped_gemm(
     a: Tensor, b: Tensor, groups: Tensor, bias: Optional[Tensor] = None, scale_a: Optional[Tensor] = None, scale_b: Optional[Tensor] = None, *,
-    grouping: str = "ragged", activation: str = "none", expected_rows: int = 0, out_dtype: Optional[torch.dtype] = None,
+    grouping: str = "ragged", activation: str = "none", expected_rows: int = 0, most_rows: int = 0, out_dtype: Optional[torch.dtype] = None,
     constant_b: bool = False, zero: bool = True,
 ) -> Tensor:  # fmt: skip
-    how = How(1.0, 1.0, activation, False, out_dtype, grouping, expected_rows, constant_b)
+    how = How(1.0, 1.0, activation, False, out_dtype, grouping, expected_rows, most_rows, constant_b)
     return multiply(a, b, how, bias=bias, scale_a=scale_a, scale_b=scale_b, groups=groups, zero=zero and grouping != "along-k")
 
 

@@ -19,8 +19,8 @@ SCHEMAS = {
     "fp8_gemm": "(Tensor a, Tensor b, Tensor? scale_a=None, Tensor? scale_b=None, Tensor? bias=None, *, float alpha=1.0, "
     "str activation='none', ScalarType? out_dtype=None, bool constant_b=False) -> Tensor",
     "grouped_gemm": "(Tensor a, Tensor b, Tensor groups, Tensor? bias=None, Tensor? scale_a=None, Tensor? scale_b=None, *, "
-    "str grouping='ragged', str activation='none', int expected_rows=0, ScalarType? out_dtype=None, bool constant_b=False, "
-    "bool zero=True) -> Tensor",
+    "str grouping='ragged', str activation='none', int expected_rows=0, int most_rows=0, ScalarType? out_dtype=None, "
+    "bool constant_b=False, bool zero=True) -> Tensor",
     "w4a16_gemm": "(Tensor a, Tensor packed, int n, Tensor? order=None, Tensor? bias=None, *, int group_size=128, bool zero_points=False, "
     "str activation='none', ScalarType? out_dtype=None) -> Tensor",
     "quantize": "(Tensor x, Tensor? y=None, *, str scaling='1x128', ScalarType? dtype=None, bool power_of_two_scales=False, "

@@ -31,6 +31,7 @@ class How(NamedTuple):
     out_dtype: Optional[torch.dtype] = None
     grouping: str = "none"
     expected_rows: int = 0
+    most_rows: int = 0
     constant_b: bool = False
     w4: Optional[W4] = None
 
