@@ -6,6 +6,7 @@
 #   scripts/gpu.sh [BUILD_DIR] bench SUITE [OPTION...]   against cuBLASLt: square, wave, splitk, llm, all, random, a file of shapes, or several: wave,llm
 #   scripts/gpu.sh [BUILD_DIR] planner SUITE [OPTION...]  every candidate on every shape: how far is the planner's choice from the best?
 #   scripts/gpu.sh [BUILD_DIR] chain [MODEL] [OPTION...]  layers of decoding in a row: llama3-8b, llama3-70b or all
+#   scripts/gpu.sh [BUILD_DIR] grouped [SET] [OPTION...] groups beside a read of their bytes and one product: a set, a type, a size, or all
 #   scripts/gpu.sh [BUILD_DIR] quantize [OPTION...]      quantisation: its tests, then its times beside a copy of the same bytes
 #   scripts/gpu.sh [BUILD_DIR] histogram [OPTION...]     histograms: their tests, then their times beside a read of the same bytes
 #   scripts/gpu.sh [BUILD_DIR] attention [OPTION...]     decode attention: its tests, then its times beside a read of the same bytes
@@ -19,7 +20,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-commands="check sanitize bench planner chain quantize histogram attention python all"
+commands="check sanitize bench planner chain grouped quantize histogram attention python all"
 build=build-cuda
 if [[ $# -gt 0 && " $commands " != *" $1 "* ]]; then
   build=$1
@@ -121,6 +122,13 @@ chain() {
   run "chain-$model" 300 40 "$tool" bench --chain "$model" --out "$out/chain-$model.json" "$@"
 }
 
+grouped() {
+  local set=${1:-all} tool
+  [[ $# -gt 0 ]] && shift
+  tool=$(find_program sluice) || exit 2
+  run grouped 300 130 "$tool" bench --grouped "$set" --out "$out/grouped.json" "$@"
+}
+
 # quantize, histogram or attention: each has a suite of tests by its name, and a benchmark.
 operation() {
   local name=$1 tests tool
@@ -151,6 +159,7 @@ case $command in
     record_gpu && "$command" "$@"
     ;;
   chain) record_gpu && chain "$@" ;;
+  grouped) record_gpu && grouped "$@" ;;
   quantize | histogram | attention) record_gpu && operation "$command" "$@" ;;
   python) record_gpu && python_package "$@" ;;
   all)

@@ -27,6 +27,10 @@ namespace sluice {
 // (groups then begin anywhere); of FP8, groups begin and end at multiples of 128, as k does. general: m, n and k are the largest of any
 // group; strides, those of scales too, are left kPacked, operands are bf16, fp16 or FP8 with K contiguous in both, and start at multiples
 // of 16 bytes; D is not FP8.
+//
+// What may be said of rows, for the planner alone, whichever they turn out to be: expected_rows is about how many a group has (unless said
+// m / batch if ragged, m if masked or general); most_rows, of ragged and masked ones, how many none has more of, as far as is known (the
+// capacity of experts). A group that has more only takes longer.
 enum class Grouping : std::uint8_t { none, ragged, masked, along_k, general };
 
 const char* to_string(Grouping grouping);  // "none", "ragged", "masked", "along-k", "general"

@@ -89,8 +89,7 @@ struct GemmProblem {
 
   // Groups: `batch` of them, whose rows the device counts: grouping.hpp.
   Grouping grouping = Grouping::none;
-  // For the planner alone: about how many rows a group has (0: m / batch if ragged, m if masked), and the most that any is known to have
-  // (0: nothing is known; one that has more only takes longer). Ignored along_k, and the most of general groups, whose m says it.
+  // For the planner alone: about how many rows a group has, and how many any has at most; 0: not said.
   std::int64_t expected_rows = 0, most_rows = 0;
 
   Epilogue epilogue;
