@@ -93,8 +93,10 @@ class GroupedDispatcher {
   // By the whole warp.
   SLUICE_DEVICE void run() const {
     int item = Dispatcher<config>::unit();
-    Places<config>::claim(params_.places, item);
-    if (arch::lane() == 0) Places<config>::count(params_.places);
+    if constexpr (config.scope == KernelScope::groups) {  // others claim places for tiles of single products alone
+      Places<config>::claim(params_.places, item);
+      if (arch::lane() == 0) Places<config>::count(params_.places);
+    }
     arch::wait_for_predecessor();
     if constexpr (computes_groups_along_k(config))
       if (params_.groups.grouping == Grouping::along_k) return run_along_k();
