@@ -157,10 +157,8 @@ std::vector<GroupedShape> grouped_shapes(const std::string& filter) {
 std::int64_t all_rows(const GroupedShape& shape) { return std::accumulate(shape.rows.begin(), shape.rows.end(), std::int64_t{0}); }
 
 std::string to_string(const GroupedShape& shape) {
-  return fmt::format("{} {} {}x{}{}x{}x{}", to_string(shape.type), to_string(shape.grouping), shape.rows.size(),
-                     shape.knows_most   ? "<="
-                     : same_rows(shape) ? ""
-                                        : "~",
+  const char* const how_many = shape.knows_most ? "<=" : same_rows(shape) ? "" : "~";
+  return fmt::format("{} {} {}x{}{}x{}x{}", to_string(shape.type), to_string(shape.grouping), shape.rows.size(), how_many,
                      all_rows(shape) / static_cast<std::int64_t>(shape.rows.size()), shape.n, shape.k);
 }
 

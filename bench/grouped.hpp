@@ -17,21 +17,20 @@ struct GroupedShape {
   Grouping grouping = Grouping::ragged;
   std::vector<std::int32_t> rows;  // of each group; along K what each has of K, its tokens too
   std::int64_t room = 0;           // masked: rows of a group that there is memory for
-  bool knows_most = false;         // ragged: that no group has more rows than the largest is told (GemmProblem::most_rows)
+  bool knows_most = false;         // ragged: how many rows the largest has (GemmProblem::most_rows)
   std::int64_t n = 0;
   std::int64_t k = 0;  // along K: m
 };
 
 // Those whose set, type or size contains `filter`; all if it is empty. The shapes are those for which DeepGEMM's times are known
-// (contiguous, masked), experts with few rows that nobody pads (unpadded), 256 of them with 128 rows, known or not, or about (experts), and
-// 64 whose rows follow
-// Zipf's law beside 64 equal ones (skewed), groups of rows as products of their own, in the same memory (general), gradients of the weights
-// of either (gradients, along K; of e4m3 in whole blocks of 128 tokens), and 64 experts with weights of 4 bits, of which each token goes to
-// eight (w4).
+// (contiguous, masked), experts with few rows that nobody pads (unpadded), 256 of them with 128 rows, known or not, or about (experts), 64
+// whose rows follow Zipf's law beside 64 equal ones (skewed), groups of rows as products of their own, in the same memory (general),
+// gradients of the weights of either (gradients, along K; of e4m3 in whole blocks of 128 tokens), and 64 experts with weights of 4 bits, of
+// which each token goes to eight (w4).
 std::vector<GroupedShape> grouped_shapes(const std::string& filter);
 
-std::string to_string(const GroupedShape& shape);  // "e4m3 ragged 4x8192x4096x7168": groups, rows ("~": in the mean; "<=": known), n, k
-                                                   // (along K: groups, K, n, m)
+// "e4m3 ragged 4x8192x4096x7168": groups, rows ("~": in the mean; "<=": at most, and told so), n, k (along K: groups, K, n, m).
+std::string to_string(const GroupedShape& shape);
 std::int64_t all_rows(const GroupedShape& shape);
 GemmProblem grouped_problem(const GroupedShape& shape);
 // What its numbers say, and its memory holds: groups of rows, of general groups too.

@@ -39,9 +39,9 @@ bool fit(const DeviceSpec& device, const SchedulerParams& s, int together) {
 // 2%.
 bool places_suit_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
   constexpr int kMostTimesA = 8;  // as many bytes of B as of A
+  if (!is_grouped(p) || device.sm_count > kMostPlaces || !claims_places(with_scope(kernel, KernelScope::groups))) return false;
   const bool side_by_side = s.raster == Rasterization::along_n && s.tiles_n > 1;
-  if (!is_grouped(p) || !side_by_side || device.sm_count > kMostPlaces || !claims_places(with_scope(kernel, KernelScope::groups)))
-    return false;
+  if (!side_by_side || std::int64_t{s.tiles_m} * s.tiles_n * s.groups < device.sm_count) return false;
   const std::int64_t rows = expected_rows(p);
   return rows <= kernel.tile_m && p.n <= kMostTimesA * rows;
 }
@@ -54,10 +54,8 @@ int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfi
 }
 
 bool dealt_by_place(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s) {
-  if (is_grouped(p)) {
-    const bool whole = s.splits == 1 && s.stream_k_tiles == 0 && s.claim == WorkClaim::fixed;
-    return whole && std::int64_t{s.tiles_m} * s.tiles_n * s.groups >= device.sm_count && places_suit_groups(p, device, kernel, s);
-  }
+  if (is_grouped(p))
+    return s.splits == 1 && s.stream_k_tiles == 0 && s.claim == WorkClaim::fixed && places_suit_groups(p, device, kernel, s);
   return s.splits == 1 && claims_places(kernel) && device.sm_count <= kMostPlaces && requests_could_meet(p, device, kernel, s) &&
          !fit(device, s, 8);
 }
@@ -69,7 +67,7 @@ int launched_cluster_size(const Plan& plan) {
 }
 
 int launched_ctas(const Plan& plan) {
-  if (dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler)) return plan.device.sm_count;
+  if (dealt_by_place(plan)) return plan.device.sm_count;
   const int cluster = launched_cluster_size(plan);
   return (plan.grid_ctas + cluster - 1) / cluster * cluster;
 }

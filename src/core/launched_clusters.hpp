@@ -20,8 +20,9 @@ int neighbours(const GemmProblem& p, const DeviceSpec& device, const KernelConfi
 //
 // Groups of rows: where A is a good part of what there is to read, each CTA's first tile, behind which it takes every so many-th.
 bool dealt_by_place(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s);
+inline bool dealt_by_place(const Plan& plan) { return dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler); }
 
-// Whether groups gain by being dealt so, if CTAs come by their work in fixed turn.
+// Whether groups gain by being dealt so, if CTAs come by whole tiles in fixed turn.
 bool places_suit_groups(const GemmProblem& p, const DeviceSpec& device, const KernelConfig& kernel, const SchedulerParams& s);
 
 // With the kernel's own, and those in which pieces of a tile meet.

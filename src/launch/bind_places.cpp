@@ -8,7 +8,7 @@
 namespace sluice {
 
 void bind_places(const Plan& plan, void* workspace, PlacesOfSms places_of_sms, GemmParams& params) {
-  if (!dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler)) return;
+  if (!dealt_by_place(plan)) return;
   const std::optional<SmPlaces> of_sm = places_of_sms(plan.device.sm_count);
   if (!of_sm) return;
   params.places = {.of_sm = *of_sm,

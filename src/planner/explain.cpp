@@ -112,7 +112,7 @@ std::string chosen_lines(const Plan& plan) {
   if (const int ctas = neighbours(plan.problem, plan.device, plan.kernel, plan.scheduler); ctas > 1)
     out += fmt::format("         launched as clusters of {}: neighbouring tiles{}, whose requests for the same lines meet\n", ctas,
                        plan.scheduler.splits > 1 ? "' pieces" : "");
-  if (dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler))
+  if (dealt_by_place(plan))
     out += "         dealt by place: neighbouring tiles to SMs of one GPC, whose requests for the same lines meet\n";
   const Roofs r = roofs_of(plan);
   out += fmt::format("         predicted {:.2f} us{}, {}", t.total_us, of_expected_groups(plan.problem),

@@ -105,20 +105,24 @@ INSTANTIATE_TEST_SUITE_P(Small, EverySchedule,
                          testing::Combine(testing::ValuesIn(kKernels), testing::Range(0, static_cast<int>(kWays.size()))), title);
 
 // Tiles dealt by place (core/launched_clusters.hpp): fewer CTAs than the grid has take the places of those that are not there, too.
+void expect_every_place_taken(const Plan& plan, const gpu_tests::GemmCase& gemm_case) {
+  ASSERT_TRUE(dealt_by_place(plan));
+  PlacedOperands operands(plan.problem, gemm_case, 7);
+  for (int resident = 1; resident <= kPlaces; ++resident)
+    for (int seed = 0; seed < kSeedsEach; ++seed) {
+      operands.poison();
+      const Status status = run_on_emulator(plan, operands.arguments(), options_with(resident, seed));
+      ASSERT_TRUE(status.ok()) << resident << " resident: " << status.error().message;
+      ASSERT_EQ(operands.judge(), "") << name(plan.kernel) << ", " << resident << " resident, seed " << seed;
+    }
+}
+
 TEST(Places, EveryTileIsSomebodysHoweverManyClustersRunAtOnce) {
   for (const char* kernel_name : {"bf16_rc_coop_64x96x128_c1x1", "bf16_rc_ping_64x64x64_c1x1"}) {
     const KernelConfig& kernel = kernel_named(kernel_name);
     gpu_tests::GemmCase gemm_case{.what = "places"};
     const Plan plan = plan_for({data_parallel, WorkClaim::fixed, 2, 2, 1600 / kernel.tile_k + 1}, kernel, gemm_case);
-    ASSERT_TRUE(dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler));
-    PlacedOperands operands(plan.problem, gemm_case, 7);
-    for (int resident = 1; resident <= kPlaces; ++resident)
-      for (int seed = 0; seed < kSeedsEach; ++seed) {
-        operands.poison();
-        const Status status = run_on_emulator(plan, operands.arguments(), options_with(resident, seed));
-        ASSERT_TRUE(status.ok()) << resident << " resident: " << status.error().message;
-        ASSERT_EQ(operands.judge(), "") << kernel_name << ", " << resident << " resident, seed " << seed;
-      }
+    ASSERT_NO_FATAL_FAILURE(expect_every_place_taken(plan, gemm_case));
   }
 }
 
@@ -135,17 +139,8 @@ TEST(Places, EveryTileOfGroupsIsSomebodysHoweverManyClustersRunAtOnce) {
   p.scale_layout_a = Layout::column_major;
   DeviceSpec device = find_device("h10").value();
   device.sm_count = kPlaces, device.clusters_of_2 = kPlaces / 2;
-  const Plan made =
-      plan(gpu_tests::problem_for(kernel, gemm_case), device, {.kernel_name = name(kernel), .keep_candidates = false}).value();
-  ASSERT_TRUE(dealt_by_place(made.problem, made.device, made.kernel, made.scheduler));
-  PlacedOperands operands(made.problem, gemm_case, 7);
-  for (int resident = 1; resident <= kPlaces; ++resident)
-    for (int seed = 0; seed < kSeedsEach; ++seed) {
-      operands.poison();
-      const Status status = run_on_emulator(made, operands.arguments(), options_with(resident, seed));
-      ASSERT_TRUE(status.ok()) << resident << " resident: " << status.error().message;
-      ASSERT_EQ(operands.judge(), "") << resident << " resident, seed " << seed;
-    }
+  const PlanOptions options{.kernel_name = name(kernel), .keep_candidates = false};
+  expect_every_place_taken(plan(gpu_tests::problem_for(kernel, gemm_case), device, options).value(), gemm_case);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void check_fits_the_device(const Plan& plan) {
   const int together = launched_cluster_size(plan), launched = launched_ctas(plan);
   RC_ASSERT(launched % together == 0);
   RC_ASSERT(launched >= plan.grid_ctas);
-  const bool by_place = dealt_by_place(plan.problem, plan.device, plan.kernel, plan.scheduler);
+  const bool by_place = dealt_by_place(plan);
   RC_ASSERT((by_place ? launched == plan.device.sm_count : launched - plan.grid_ctas < together));
   if (neighbours(plan.problem, plan.device, plan.kernel, plan.scheduler) > 1)
     RC_ASSERT(launched / together <= cluster_places(plan.device, together));

@@ -85,21 +85,20 @@ TEST(LeavesFirst, GroupsOfFewRowsFetchTheirWeightsOnce) {
 
 TEST(Places, AreForGroupsWhoseRowsAreAGoodPartOfWhatIsRead) {
   constexpr const char* kTile = "e4m3_rc_coop_128x128x128_c1x1";
-  const auto by_place = [](const Plan& made) { return dealt_by_place(made.problem, made.device, made.kernel, made.scheduler); };
   const Plan experts = planned(masked(256, 128, 128, 512), {.kernel_name = kTile});
   EXPECT_EQ(experts.scheduler.claim, WorkClaim::fixed);
-  EXPECT_TRUE(by_place(experts));
+  EXPECT_TRUE(dealt_by_place(experts));
   EXPECT_EQ(launched_ctas(experts), 132);
   EXPECT_EQ(experts.workspace_bytes, std::size_t{65536}) << "what is taken";
-  EXPECT_FALSE(by_place(planned(masked(256, 128, 128, 512), {.claim = WorkClaim::ticket, .kernel_name = kTile})));
+  EXPECT_FALSE(dealt_by_place(planned(masked(256, 128, 128, 512), {.claim = WorkClaim::ticket, .kernel_name = kTile})));
   const Plan along_m = planned(masked(256, 128, 128, 512), {.raster = Rasterization::along_m, .kernel_name = kTile});
   EXPECT_EQ(along_m.scheduler.claim, WorkClaim::ticket) << "tiles of a row are not side by side";
-  EXPECT_FALSE(by_place(along_m));
-  EXPECT_FALSE(by_place(planned(masked(256, 128, 128, 4096), {.kernel_name = kTile}))) << "A is a thirty-second of B's bytes";
-  EXPECT_TRUE(by_place(planned(masked(256, 128, 128, 384), {.kernel_name = kTile})));
-  EXPECT_FALSE(by_place(planned(masked(256, 128, 128, 128), {.kernel_name = kTile}))) << "nobody else reads A";
-  EXPECT_FALSE(by_place(planned(masked(256, 512, 256, 512), {.kernel_name = kTile}))) << "two rows of tiles";
-  EXPECT_FALSE(by_place(planned(masked(32, 128, 128, 512), {.kernel_name = kTile}))) << "fewer tiles than SMs";
+  EXPECT_FALSE(dealt_by_place(along_m));
+  EXPECT_FALSE(dealt_by_place(planned(masked(256, 128, 128, 4096), {.kernel_name = kTile}))) << "A is a thirty-second of B's bytes";
+  EXPECT_TRUE(dealt_by_place(planned(masked(256, 128, 128, 384), {.kernel_name = kTile})));
+  EXPECT_FALSE(dealt_by_place(planned(masked(256, 128, 128, 128), {.kernel_name = kTile}))) << "nobody else reads A";
+  EXPECT_FALSE(dealt_by_place(planned(masked(256, 512, 256, 512), {.kernel_name = kTile}))) << "two rows of tiles";
+  EXPECT_FALSE(dealt_by_place(planned(masked(32, 128, 128, 512), {.kernel_name = kTile}))) << "fewer tiles than SMs";
 }
 
 }  // namespace

@@ -98,7 +98,6 @@ TEST(Neighbours, AreWholeTilesThatAreThereAtOnce) {
 }
 
 TEST(Places, AreForWholeTilesThatAreTooManyForClustersOfEight) {
-  const auto by_place = [](const Plan& made) { return dealt_by_place(made.problem, made.device, made.kernel, made.scheduler); };
   const auto whole = [](const GemmProblem& p, const char* kernel, PlanOptions options = {}) {
     options.kernel_name = kernel;
     options.keep_candidates = false;
@@ -106,19 +105,19 @@ TEST(Places, AreForWholeTilesThatAreTooManyForClustersOfEight) {
   };
   for (const char* kernel : {"bf16_rc_ping_128x64x64_c1x1", "bf16_rc_coop_128x64x64_c1x1_swap"}) {
     const Plan placed = whole({.m = 1024, .n = 1024, .k = 4096}, kernel);
-    EXPECT_TRUE(by_place(placed)) << "128 tiles";
+    EXPECT_TRUE(dealt_by_place(placed)) << "128 tiles";
     EXPECT_EQ(launched_cluster_size(placed), 1);
     EXPECT_EQ(launched_ctas(placed), 132) << "a CTA for each SM";
     EXPECT_EQ(placed.scheduler.cohort, 4) << "4 x 4 tiles for the 16 SMs of a GPC";
     EXPECT_EQ(placed.workspace_bytes, std::size_t{65536}) << "what is taken";
-    EXPECT_FALSE(by_place(whole({.m = 1024, .n = 768, .k = 4096}, kernel))) << "96 tiles are launched in eights";
-    EXPECT_FALSE(by_place(whole({.m = 1024, .n = 2048, .k = 4096}, kernel))) << "256 tiles take more than one round";
-    EXPECT_FALSE(by_place(whole({.m = 1024, .n = 1024, .k = 1024}, kernel)));
-    EXPECT_FALSE(by_place(whole({.m = 128, .n = 8192, .k = 4096}, kernel))) << "one row of tiles";
-    EXPECT_FALSE(by_place(
+    EXPECT_FALSE(dealt_by_place(whole({.m = 1024, .n = 768, .k = 4096}, kernel))) << "96 tiles are launched in eights";
+    EXPECT_FALSE(dealt_by_place(whole({.m = 1024, .n = 2048, .k = 4096}, kernel))) << "256 tiles take more than one round";
+    EXPECT_FALSE(dealt_by_place(whole({.m = 1024, .n = 1024, .k = 1024}, kernel)));
+    EXPECT_FALSE(dealt_by_place(whole({.m = 128, .n = 8192, .k = 4096}, kernel))) << "one row of tiles";
+    EXPECT_FALSE(dealt_by_place(
         whole({.m = 1024, .n = 1024, .k = 4096}, kernel, {.scheduler = SchedulerKind::data_parallel, .claim = WorkClaim::ticket})));
   }
-  EXPECT_FALSE(by_place(whole({.m = 1024, .n = 2048, .k = 4096}, "bf16_rc_coop_128x128x64_c2x1"))) << "pairs of their own";
+  EXPECT_FALSE(dealt_by_place(whole({.m = 1024, .n = 2048, .k = 4096}, "bf16_rc_coop_128x128x64_c2x1"))) << "pairs of their own";
   EXPECT_EQ(whole({.m = 1024, .n = 2048, .k = 4096}, "bf16_rc_coop_128x128x64_c2x1").workspace_bytes, 0u);
 }
 
