@@ -129,7 +129,7 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
   warm_up(graphs);
   const double round_us = launches * std::accumulate(estimates.begin(), estimates.end(), 0.0);
   const int rounds = rounds_within(kTimedShare * options_.seconds_per_shape, round_us, options_.rounds);
-  const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_);
+  const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_, options_.turn_seconds * 1e6);
   result.sluice = timings.front();
   if (floor) result.stream = timings.back();
   for (std::size_t i = 0; i < rivals.size(); ++i)
@@ -158,7 +158,8 @@ void Measurement::time_finalists(const Product& product, const std::vector<Plan>
     short_us += us(i);
   }
   if (ways.size() < 2) return;
-  const std::vector<Timing> timings = time_all_beside(ways, product.sets(), kTimedShare * options_.seconds_per_shape, stream_);
+  const std::vector<Timing> timings = time_all_beside(ways, product.sets(), kTimedShare * options_.seconds_per_shape, stream_,
+                                                      options_.turn_seconds > 0 ? options_.rounds : 0, options_.turn_seconds * 1e6);
   for (const Timing& timing : timings) long_us += timing.us;
   for (KernelTiming& kernel : result.kernels) kernel.timing.us *= long_us / short_us;
   for (std::size_t i = 0; i < finalists.size(); ++i) result.kernels[finalists[i]].timing = timings[i];

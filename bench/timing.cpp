@@ -20,6 +20,9 @@ std::vector<std::size_t> order_of(const std::vector<double>& us) {
   return order;
 }
 
+// Of so many replays in a turn, those whose time counts: by then the clock is as this competitor leaves it.
+int timed_of(int replays) { return (replays + 2) / 3; }
+
 }  // namespace
 
 std::vector<const Graph*> pointers(const std::vector<Graph>& graphs) {
@@ -69,28 +72,42 @@ std::size_t fastest(const std::vector<Enqueue>& ways, int sets, cudaStream_t str
   return order[static_cast<std::size_t>(best - finals.begin())];
 }
 
-std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int launches, int rounds, cudaStream_t stream) {
-  for (const Graph* graph : graphs) graph->launch(stream);
-  std::vector<DeviceEvent> events(graphs.size() * static_cast<std::size_t>(rounds) + 1);
-  auto next = events.begin();
-  next->record(stream);
-  for (int round = 0; round < rounds; ++round)
-    for (const Graph* graph : graphs) {
-      graph->launch(stream);
-      (++next)->record(stream);
+std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int launches, int rounds, cudaStream_t stream, double turn_us) {
+  std::vector<int> replays;  // of each in a turn
+  for (const Graph* graph : graphs) {
+    const DeviceEvent begin, end;
+    begin.record(stream);
+    graph->launch(stream);
+    end.record(stream);
+    if (turn_us > 0) check(cudaStreamSynchronize(stream), "waiting for a first replay");
+    replays.push_back(turn_us > 0 ? std::max(1, static_cast<int>(turn_us / begin.us_until(end))) : 1);
+  }
+  struct Turn {
+    DeviceEvent begin, end;
+  };
+  std::vector<std::vector<Turn>> turns(graphs.size());
+  for (std::vector<Turn>& of_graph : turns) of_graph = std::vector<Turn>(static_cast<std::size_t>(rounds));
+  for (std::size_t round = 0; round < static_cast<std::size_t>(rounds); ++round)
+    for (std::size_t g = 0; g < graphs.size(); ++g) {
+      for (int i = 0; i < replays[g]; ++i) {
+        if (i == replays[g] - timed_of(replays[g])) turns[g][round].begin.record(stream);
+        graphs[g]->launch(stream);
+      }
+      turns[g][round].end.record(stream);
     }
   check(cudaStreamSynchronize(stream), "waiting for the timed launches");
 
   std::vector<Timing> timings;
   for (std::size_t g = 0; g < graphs.size(); ++g) {
     std::vector<double> us;
-    for (std::size_t at = g; at + 1 < events.size(); at += graphs.size()) us.push_back(events[at].us_until(events[at + 1]) / launches);
+    for (const Turn& turn : turns[g]) us.push_back(turn.begin.us_until(turn.end) / (launches * timed_of(replays[g])));
     timings.push_back({.us = median(us), .spread = relative_spread(us), .rounds = rounds, .launches_per_graph = launches});
   }
   return timings;
 }
 
-std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, double seconds, cudaStream_t stream, int given_rounds) {
+std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, double seconds, cudaStream_t stream, int given_rounds,
+                                    double turn_us) {
   std::vector<double> estimates;
   estimates.reserve(ways.size());
   for (const Enqueue& way : ways) estimates.push_back(estimate_us(way, sets, stream));
@@ -99,7 +116,7 @@ std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, 
   graphs.reserve(ways.size());
   for (const Enqueue& way : ways) graphs.push_back(make_graph(way, sets, launches, stream));
   const double round_us = launches * std::accumulate(estimates.begin(), estimates.end(), 0.0);
-  return time_in_turns(pointers(graphs), launches, rounds_within(seconds, round_us, given_rounds), stream);
+  return time_in_turns(pointers(graphs), launches, rounds_within(seconds, round_us, given_rounds), stream, turn_us);
 }
 
 std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream,
