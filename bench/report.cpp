@@ -40,6 +40,7 @@ Json to_json(const PredictedTime& t) {
           {"exposed_epilogue_us", t.exposed_epilogue_us},
           {"reduction_us", t.reduction_us},
           {"learnt_us", t.learnt_us},
+          {"power_us", t.power_us},
           {"waves", t.waves},
           {"useful_share", t.useful_share},
           {"busy_share", t.busy_share}};

@@ -17,14 +17,15 @@ struct Part {
   std::string_view colour;
   double PredictedTime::*us;
 };
-constexpr std::array<Part, 8> kParts = {{{"launch", pages::kPaleGrey, &PredictedTime::launch_us},
+constexpr std::array<Part, 9> kParts = {{{"launch", pages::kPaleGrey, &PredictedTime::launch_us},
                                          {"matrix", pages::kPaleBlue, &PredictedTime::matrix_us},
                                          {"HBM", pages::kPaleGreen, &PredictedTime::hbm_us},
                                          {"L2", pages::kPalePurple, &PredictedTime::l2_us},
                                          {"ramp", pages::kPaleYellow, &PredictedTime::ramp_us},
                                          {"reduction", pages::kPaleRed, &PredictedTime::reduction_us},
                                          {"epilogue", pages::kPaleOrange, &PredictedTime::exposed_epilogue_us},
-                                         {"learnt", pages::kPaleGrey, &PredictedTime::learnt_us}}};
+                                         {"learnt", pages::kPaleGrey, &PredictedTime::learnt_us},
+                                         {"power", pages::kPaleGrey, &PredictedTime::power_us}}};
 
 std::string row(int rank, const Candidate& candidate, double largest_us, const std::string& why) {
   const PredictedTime& t = candidate.predicted;

@@ -22,6 +22,7 @@ struct PredictedTime {
   double exposed_epilogue_us = 0;  // writing out that no main loop hides
   double reduction_us = 0;  // bringing the pieces of a tile together; of hybrid schedules also what ranges, each at another of K, wait for
   double learnt_us = 0;     // beside the candidate that the parts above say is fastest, more (or less) than they say: Calibration::learnt
+  double power_us = 0;      // more (or less) than all that where the power limit sets the clock
   double total_us = 0;
 
   double waves = 0;         // work tiles per worker slot, before rounding up

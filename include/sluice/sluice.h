@@ -214,11 +214,12 @@ typedef struct sluice_plan_info {
   int32_t worker_count;
   int32_t shared_memory_bytes;
   int32_t candidate_count;
-  /* Predicted time: total = launch + max(matrix, hbm, l2) + ramp + exposed epilogue + reduction + learnt. */
+  /* Predicted time: total = launch + max(matrix, hbm, l2) + ramp + exposed epilogue + reduction + learnt + power. */
   double total_us, launch_us, matrix_us, hbm_us, l2_us, ramp_us, exposed_epilogue_us;
   double waves, useful_share, busy_share;
   double reduction_us; /* bringing the pieces of a tile together */
   double learnt_us;    /* more, or less, than the parts say: what measured times have taught; part of the total */
+  double power_us;     /* more, or less, than all that where the power limit sets the clock; part of the total */
 } sluice_plan_info;
 
 /* One of a problem's general groups: D = activation(alpha A B + beta C + bias). An array of these lies in device memory for sluice_run(),

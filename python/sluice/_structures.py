@@ -56,7 +56,7 @@ class PlanInfo(Structure):
         ("struct_size", ctypes.c_size_t),
         ("workspace_bytes", _u64),
         *_fields(_i32, "grid_ctas worker_count shared_memory_bytes candidate_count"),
-        *_fields(_f64, "total_us launch_us matrix_us hbm_us l2_us ramp_us exposed_epilogue_us waves useful_share busy_share reduction_us learnt_us"),
+        *_fields(_f64, "total_us launch_us matrix_us hbm_us l2_us ramp_us exposed_epilogue_us waves useful_share busy_share reduction_us learnt_us power_us"),
     ]
 
 

@@ -14,7 +14,7 @@ namespace {
 // The layouts of the first release, which no later one may change. A new field goes to the end.
 static_assert(sizeof(void*) != 8 ||
               (sizeof(sluice_problem) == 272 && sizeof(sluice_device) == 144 && sizeof(sluice_plan_options) == 72 &&
-               sizeof(sluice_plan_info) == 128 && sizeof(sluice_arguments) == 96 && sizeof(sluice_emulator_options) == 32 &&
+               sizeof(sluice_plan_info) == 136 && sizeof(sluice_arguments) == 96 && sizeof(sluice_emulator_options) == 32 &&
                sizeof(sluice_quantize_problem) == 80 && sizeof(sluice_quantize_arguments) == 40 && sizeof(sluice_pack_w4_problem) == 48 &&
                sizeof(sluice_pack_w4_arguments) == 48 && sizeof(sluice_histogram_problem) == 56 &&
                sizeof(sluice_histogram_arguments) == 24 && sizeof(sluice_attention_problem) == 128 &&
@@ -421,6 +421,7 @@ Status from_plan(const Plan& plan, sluice_plan_info& to) {
   c.exposed_epilogue_us = t.exposed_epilogue_us;
   c.reduction_us = t.reduction_us;
   c.learnt_us = t.learnt_us;
+  c.power_us = t.power_us;
   c.waves = t.waves;
   c.useful_share = t.useful_share;
   c.busy_share = t.busy_share;

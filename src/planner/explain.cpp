@@ -217,6 +217,8 @@ std::string why_it_lost(const Candidate& loser, const Candidate& winner) {
   if (t.learnt_us > w.learnt_us)
     causes.push_back({t.learnt_us - w.learnt_us,
                       fmt::format("measured times of their like say {:.2f} us more beside the chosen one", t.learnt_us - w.learnt_us)});
+  if (t.power_us > w.power_us)
+    causes.push_back({t.power_us - w.power_us, fmt::format("{:.2f} us more at the power limit", t.power_us - w.power_us)});
   std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.us > b.us; });
 
   constexpr double kWorthTelling = 0.25;  // of the gap
@@ -237,20 +239,22 @@ std::string candidate_row(int rank, const Candidate& c, const Plan& plan) {
   const PredictedTime& t = c.predicted;
   const Resource bound = binding(t);
   return fmt::format(
-      "{:>4}  {:<38} {:<42} {:>6} {:>7.2f} {:>5.0f}% {:>6.0f}% {:>9.2f} {:>7.2f} {:>9} {:>9} {:>9} {:>6.2f} {:>9.2f} {:>8.2f} {:>7.2f}  "
+      "{:>4}  {:<38} {:<42} {:>6} {:>7.2f} {:>5.0f}% {:>6.0f}% {:>9.2f} {:>7.2f} {:>9} {:>9} {:>9} {:>6.2f} {:>9.2f} {:>8.2f} {:>7.2f} "
+      "{:>6.2f}  "
       "{}\n",
       rank, name(c.kernel), describe(c.scheduler), grid_ctas(worker_count(c.scheduler, plan.device, c.kernel), c.kernel), t.waves,
       percent(t.busy_share), percent(t.useful_share), t.total_us, t.launch_us, part(t.matrix_us, bound == Resource::matrix),
       part(t.hbm_us, bound == Resource::hbm), part(t.l2_us, bound == Resource::l2), t.ramp_us, t.reduction_us, t.exposed_epilogue_us,
-      t.learnt_us, why(plan, c));
+      t.learnt_us, t.power_us, why(plan, c));
 }
 
 std::string candidate_table(const Plan& plan, const std::vector<const Candidate*>& able, int most) {
   std::string out =
-      "\ntotal = launch + matrix, hbm and l2 overlapping (*: the longest) + ramp + reduction + epilogue + learnt, in microseconds\n";
-  out += fmt::format("{:>4}  {:<38} {:<42} {:>6} {:>7} {:>6} {:>7} {:>9} {:>7} {:>9} {:>9} {:>9} {:>6} {:>9} {:>8} {:>7}  {}\n", "rank",
-                     "kernel", "schedule", "grid", "waves", "busy", "useful", "total", "launch", "matrix ", "hbm ", "l2 ", "ramp",
-                     "reduction", "epilogue", "learnt", "why");
+      "\ntotal = launch + matrix, hbm and l2 overlapping (*: the longest) + ramp + reduction + epilogue + learnt + power, in "
+      "microseconds\n";
+  out += fmt::format("{:>4}  {:<38} {:<42} {:>6} {:>7} {:>6} {:>7} {:>9} {:>7} {:>9} {:>9} {:>9} {:>6} {:>9} {:>8} {:>7} {:>6}  {}\n",
+                     "rank", "kernel", "schedule", "grid", "waves", "busy", "useful", "total", "launch", "matrix ", "hbm ", "l2 ", "ramp",
+                     "reduction", "epilogue", "learnt", "power", "why");
   const std::size_t shown = std::min(able.size(), static_cast<std::size_t>(std::max(most, 1)));
   for (std::size_t i = 0; i < shown; ++i) out += candidate_row(static_cast<int>(i) + 1, *able[i], plan);
   if (shown < able.size())

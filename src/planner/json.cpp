@@ -138,8 +138,8 @@ void fields(Either<SchedulerParams> auto& s, auto&& field) {
 }
 
 void fields(Either<PredictedTime> auto& s, auto&& field) {
-  auto& [launch_us, matrix_us, hbm_us, l2_us, ramp_us, exposed_epilogue_us, reduction_us, learnt_us, total_us, waves, useful_share,
-         busy_share] = s;
+  auto& [launch_us, matrix_us, hbm_us, l2_us, ramp_us, exposed_epilogue_us, reduction_us, learnt_us, power_us, total_us, waves,
+         useful_share, busy_share] = s;
   field("launch_us", launch_us);
   field("matrix_us", matrix_us);
   field("hbm_us", hbm_us);
@@ -148,6 +148,7 @@ void fields(Either<PredictedTime> auto& s, auto&& field) {
   field("exposed_epilogue_us", exposed_epilogue_us);
   field("reduction_us", reduction_us);
   field("learnt_us", learnt_us, 0.0);
+  field("power_us", power_us, 0.0);
   field("total_us", total_us);
   field("waves", waves);
   field("useful_share", useful_share);

@@ -19,6 +19,7 @@
 #include "planner/as_batch.hpp"
 #include "planner/calibration/kernel_factor.hpp"
 #include "planner/calibration/learnt.hpp"
+#include "planner/cost/power.hpp"
 #include "planner/cost_model.hpp"
 #include "planner/workers.hpp"
 #include "scheduler/groups.hpp"
@@ -507,6 +508,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
     }
   }
   compare_as_learnt(calibration, p, device, candidates);
+  count_power(p, device, candidates);
   // Those that can run first, fastest first; ties go to the earlier line of the kernel list.
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& x, const Candidate& y) {
     const bool runs_x = x.verdict == CandidateVerdict::slower, runs_y = y.verdict == CandidateVerdict::slower;

@@ -90,9 +90,10 @@ void check_prediction(const PredictedTime& t, const SchedulerParams& s) {
   }
   RC_ASSERT(std::isfinite(t.total_us));
   RC_ASSERT((t.reduction_us > 0) == cuts_tiles(s));
-  const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us + t.reduction_us + t.learnt_us;
+  const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us + t.reduction_us + t.learnt_us + t.power_us;
   RC_ASSERT(t.total_us > 0);
-  RC_ASSERT(std::abs(t.learnt_us) <= 0.5 * (t.total_us - t.learnt_us));
+  RC_ASSERT(std::abs(t.learnt_us) <= 0.5 * (t.total_us - t.power_us - t.learnt_us));
+  RC_ASSERT(std::abs(t.power_us) <= 0.5 * (t.total_us - t.power_us));
   RC_ASSERT(t.total_us >= others + std::max({t.matrix_us, t.hbm_us, t.l2_us}) - 1e-9 * t.total_us);
   RC_ASSERT(t.total_us <= others + t.matrix_us + t.hbm_us + t.l2_us + 1e-9 * t.total_us);
   RC_ASSERT(t.useful_share > 0);

@@ -56,7 +56,7 @@ constexpr PredictedTime kWinner{.launch_us = 2,
 
 std::string why(PredictedTime loser) {
   loser.total_us = loser.launch_us + std::max({loser.matrix_us, loser.hbm_us, loser.l2_us}) + loser.ramp_us + loser.exposed_epilogue_us +
-                   loser.reduction_us + loser.learnt_us;
+                   loser.reduction_us + loser.learnt_us + loser.power_us;
   const std::vector<std::string> found = rows(explain(duel(kWinner, loser)));
   EXPECT_EQ(found.size(), 2u);
   return found.empty() ? std::string() : found.back();
@@ -207,11 +207,11 @@ TEST(Explain, ThePartsOfARowAddUpToItsTotal) {
   PredictedTime loser = kWinner;
   loser.reduction_us = 4.25;
   loser.learnt_us = -1.5;
-  loser.total_us = 2 + 100 + 1 + 2 + 4.25 - 1.5;
+  loser.power_us = 3.5;
+  loser.total_us = 2 + 100 + 1 + 2 + 4.25 - 1.5 + 3.5;
   const std::string text = explain(duel(kWinner, loser)), row = rows(text).back();
-  expect_says(text,
-              "total = launch + matrix, hbm and l2 overlapping (*: the longest) + ramp + reduction + epilogue + learnt, in microseconds");
-  for (const auto& [heading, us] : {std::pair{"total", "107.75"},
+  expect_says(text, "total = launch + matrix, hbm and l2 overlapping (*: the longest) + ramp + reduction + epilogue + learnt + power");
+  for (const auto& [heading, us] : {std::pair{"total", "111.25"},
                                     {"launch", "2.00"},
                                     {"matrix", "100.00"},
                                     {"hbm", "20.00"},
@@ -219,7 +219,8 @@ TEST(Explain, ThePartsOfARowAddUpToItsTotal) {
                                     {"ramp", "1.00"},
                                     {"reduction", "4.25"},
                                     {"epilogue", "2.00"},
-                                    {"learnt", "-1.50"}})
+                                    {"learnt", "-1.50"},
+                                    {"power", "3.50"}})
     EXPECT_EQ(figure(text, row, heading), us) << heading << " in\n" << text;
   EXPECT_EQ(figure(text, rows(text).front(), "reduction"), "0.00") << text;
 }
@@ -228,6 +229,12 @@ TEST(Explain, WhatWasLearntIsACause) {
   PredictedTime loser = kWinner;
   loser.learnt_us = 7.5;
   expect_says(why(loser), "measured times of their like say 7.50 us more beside the chosen one");
+}
+
+TEST(Explain, ThePowerLimitIsACause) {
+  PredictedTime loser = kWinner;
+  loser.power_us = 2.5;
+  expect_says(why(loser), "2.50 us more at the power limit");
 }
 
 TEST(Explain, TheLargerCauseComesFirst) {

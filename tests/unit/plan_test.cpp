@@ -134,7 +134,7 @@ TEST(Plan, TotalIsItsPartsOverlapping) {
   for (const Candidate& c : plan_for({.m = 777, .n = 1234, .k = 999 * 8}).candidates) {
     if (!can_run(c)) continue;
     const PredictedTime& t = c.predicted;
-    const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us + t.reduction_us + t.learnt_us;
+    const double others = t.launch_us + t.ramp_us + t.exposed_epilogue_us + t.reduction_us + t.learnt_us + t.power_us;
     EXPECT_GE(t.total_us, others + std::max({t.matrix_us, t.hbm_us, t.l2_us}));
     EXPECT_LE(t.total_us, others + t.matrix_us + t.hbm_us + t.l2_us);
   }

@@ -1,0 +1,53 @@
+// What the power limit costs a candidate (planner/cost/power.hpp).
+#include <gtest/gtest.h>
+
+#include "sluice/plan.hpp"
+
+#include "devices.hpp"
+
+namespace sluice {
+namespace {
+
+Plan plan_for(const GemmProblem& problem, const DeviceSpec& device = h200()) { return plan(problem, device).value(); }
+
+// Bytes of L2 for a product, to a factor: what a CTA's tile fetches over what it multiplies.
+double fetched(const KernelConfig& kernel) { return 1.0 / (kernel.tile_n * kernel.cluster_n) + 1.0 / (kernel.tile_m * kernel.cluster_m); }
+
+TEST(Power, WhatMemoryBindsHasTheClockItWants) {
+  for (const GemmProblem& problem : {GemmProblem{.m = 16, .n = 8192, .k = 8192}, GemmProblem{.m = 128, .n = 57344, .k = 8192},
+                                     GemmProblem{.m = 4096, .n = 4096, .k = 64}})
+    for (const Candidate& candidate : plan_for(problem).candidates) EXPECT_EQ(candidate.predicted.power_us, 0) << name(candidate.kernel);
+}
+
+TEST(Power, ADeviceThatKeepsItsClockLosesNothing) {
+  DeviceSpec device = h200();
+  device.sustained_fraction = 1;
+  for (const Candidate& candidate : plan_for({.m = 2048, .n = 8192, .k = 8192}, device).candidates)
+    EXPECT_EQ(candidate.predicted.power_us, 0) << name(candidate.kernel);
+}
+
+// Not timed so: FP8, weights of 4 bits and groups.
+TEST(Power, OnlyWhatWasTimedAtTheLimitIsChanged) {
+  GemmProblem fp8{.m = 4096, .n = 7168, .k = 16384, .type_a = DataType::e4m3, .type_b = DataType::e4m3, .type_d = DataType::bf16};
+  GemmProblem w4{.m = 4096, .n = 8192, .k = 8192, .type_b = DataType::int4};
+  GemmProblem groups{.m = 65536, .n = 4096, .k = 4096, .batch = 16, .grouping = Grouping::ragged};
+  for (const GemmProblem& problem : {fp8, w4, groups})
+    for (const Candidate& candidate : plan_for(problem).candidates) EXPECT_EQ(candidate.predicted.power_us, 0) << name(candidate.kernel);
+}
+
+// In turns of 0.1 s tiles of 128 x 256 in pairs take 391 to 397 us, pingpong 128 x 128 in pairs 461 (one H200, 29 November 2026).
+TEST(Power, LargeProductsGoToTilesThatFetchLittle) {
+  const Plan made = plan_for({.m = 2048, .n = 8192, .k = 8192, .constant_b = true});
+  EXPECT_LT(made.predicted.power_us, 0.01 * made.predicted.total_us);
+  EXPECT_LE(fetched(made.kernel), 1.0 / 128) << name(made.kernel);
+  for (const Candidate& candidate : made.candidates) {
+    const PredictedTime& t = candidate.predicted;
+    if (candidate.verdict == CandidateVerdict::slower && t.learnt_us == 0 && fetched(candidate.kernel) > 1.5 * fetched(made.kernel) &&
+        t.total_us < 1.2 * made.predicted.total_us) {
+      EXPECT_GT(t.power_us, 0.01 * t.total_us) << name(candidate.kernel);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice
