@@ -44,6 +44,7 @@ Status check_options(const BenchOptions& options) {
     if (Status s = check_chain_options(options); !s) return s;
   if (options.rest_seconds && !(*options.rest_seconds >= 0))
     return cannot(fmt::format("rest_seconds = {} must be 0 or more", *options.rest_seconds));
+  if (!(options.turn_seconds >= 0)) return cannot(fmt::format("turn_seconds = {} must be 0 or more", options.turn_seconds));
   if (!(options.seconds_per_shape > 0)) return cannot(fmt::format("seconds_per_shape = {} must be above 0", options.seconds_per_shape));
   return Nothing{};
 }
@@ -144,7 +145,10 @@ Status write_page(const BenchOptions& options, const BenchReport& report, const 
 Result<int> run_suite(const BenchOptions& options, const DeviceSpec& device, const std::shared_ptr<const CublasLt>& cublaslt) {
   Result<std::vector<Shape>> shapes = shapes_for(options);
   if (!shapes) return shapes.error();
-  BenchReport report{.environment = environment_with(cublaslt), .planner = options.planner, .constant_b = options.constant_b};
+  BenchReport report{.environment = environment_with(cublaslt),
+                     .planner = options.planner,
+                     .constant_b = options.constant_b,
+                     .turn_seconds = options.turn_seconds};
   if (!options.planner) report.rivals = options.rivals;
   report.floor = !options.planner && std::any_of(shapes->begin(), shapes->end(), has_w4);
   std::string broken;

@@ -361,6 +361,7 @@ std::string table_footer(const BenchReport& report) {
   });
   if (wrong > 0)
     text += fmt::format("\n*** WRONG RESULTS for {} of {} shapes: see the lines marked WRONG ***\n", wrong, report.results.size());
+  if (report.turn_seconds > 0) text += fmt::format("\nin turns of {:g} s, of which the last third is timed\n", report.turn_seconds);
   return text + fmt::format("\n{}, driver {}, CUDA {}, cuBLASLt {}, Sluice {} ({}), {}\n", e.gpu, e.driver, e.cuda, e.cublaslt, e.sluice,
                             e.commit, e.date);
 }
@@ -369,6 +370,7 @@ std::string to_json(const BenchReport& report) {
   Json json = {{"environment", to_json(report.environment)},
                {"rivals", report.rivals},
                {"constant_b", report.constant_b},
+               {"turn_seconds", report.turn_seconds},
                {"ratio", "rival's (or floor's) time over Sluice's: above 1, Sluice is faster"},
                {"summary", summary_json(report)},
                {"results", Json::array()}};

@@ -61,7 +61,8 @@ struct BenchReport {
   std::vector<std::string> rivals;
   bool planner = false;
   bool constant_b = false;
-  bool floor = false;  // some shapes have one
+  double turn_seconds = 0;  // BenchOptions::turn_seconds
+  bool floor = false;       // some shapes have one
   std::vector<ShapeResult> results;
 };
 

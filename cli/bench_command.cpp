@@ -118,9 +118,14 @@ void add_bench_command(CLI::App& app, Session& session) {
   command->add_option("--rounds", options.rounds, "Turns of each competitor (default: as many as the seconds allow, 7 at least)");
   command->add_option("--seconds-per-shape", options.seconds_per_shape, "GPU time to aim at")->capture_default_str()->check(above_zero());
   command
-      ->add_option("--turn", options.turn_seconds,
-                   "Suites beside rivals: seconds that a turn lasts, of which the last third is timed (default: one graph of about 2 ms)")
-      ->check(CLI::NonNegativeNumber);
+      ->add_option(
+          "--turn", options.turn_seconds,
+          "Suites: seconds that a turn lasts, of which the last third is timed, so that each competitor has the clock that its own "
+          "power leaves; 3 rounds unless told otherwise (default: one graph of about 2 ms)")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(chain)
+      ->excludes(grouped)
+      ->excludes(floor);
   command->add_option(
       "--rest", options.rest_seconds,
       "Seconds for which the GPU is left idle before each product, so that the clock it starts with does not depend on what came "

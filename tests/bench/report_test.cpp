@@ -125,6 +125,14 @@ TEST(Report, CarriesWhatANumberBelongsTo) {
   EXPECT_EQ(json["results"][0]["rivals"]["cublaslt"]["detail"], "algorithm 66");
 }
 
+TEST(Report, SaysHowLongTurnsWere) {
+  BenchReport report = report_of({timed(2048, 10, 10)});
+  EXPECT_EQ(table_footer(report).find("in turns of"), std::string::npos);
+  report.turn_seconds = 0.2;
+  EXPECT_NE(table_footer(report).find("in turns of 0.2 s"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(to_json(report))["turn_seconds"], 0.2);
+}
+
 TEST(Report, ComparesThePlannersChoiceWithTheBestKernel) {
   ShapeResult result = timed(64, 11, 0);
   result.rivals.clear();

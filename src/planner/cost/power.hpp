@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// PredictedTime::power_us of single products of 16-bit operands, behind everything else that a prediction says.
+// PredictedTime::power_us of products of 16-bit operands, but groups, behind everything else that a prediction says.
 void count_power(const GemmProblem& p, const DeviceSpec& device, std::span<Candidate> candidates);
 
 }  // namespace sluice
