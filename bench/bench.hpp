@@ -55,7 +55,7 @@ struct BenchOptions {
 
   int rounds = 0;                  // turns of each competitor; 0: as many as the seconds allow, 7 at least
   double seconds_per_shape = 0.5;  // GPU time to aim at
-  // Suites, beside rivals or of candidates: how long a turn lasts, of which the last third is timed, in 3 rounds unless told otherwise; 0:
+  // Suites, beside rivals or of candidates: how long a turn lasts, of which the last third is timed; there are 3 unless told otherwise. 0:
   // one graph, of about 2 ms. Where power decides, competitors in short turns share a clock, and in turns of 0.2 s and more each has its
   // own.
   double turn_seconds = 0;

@@ -17,6 +17,7 @@ struct TuneFlags {
 };
 
 constexpr int kRounds = 9;  // more than `bench --planner` takes: what is measured here is kept
+constexpr double kTurnSeconds = 0.1;
 
 Status check_options(const BenchOptions& options) {
   if (Result<std::vector<bench::Shape>> shapes = bench::find_shapes(options.suite, options.seed); !shapes)
@@ -44,6 +45,7 @@ void add_tune_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<TuneFlags>();
   BenchOptions& options = flags->options;
   options.rounds = kRounds;
+  options.turn_seconds = kTurnSeconds;
   CLI::App* command = add_command<TuneFlags>(
       app, session, "tune", "Time every candidate for each shape on this GPU, and keep the fastest plans in a file for --plans", flags,
       &tune);
@@ -59,6 +61,12 @@ void add_tune_command(CLI::App& app, Session& session) {
   command->add_option("--m-max", options.m_max, "Only shapes with at most this many rows");
   command->add_option("--shape", options.shape_filter, "Only shapes with this text in MxNxK");
   command->add_option("--rounds", options.rounds, "Turns of each candidate")->capture_default_str()->check(above_zero());
+  command
+      ->add_option("--turn", options.turn_seconds,
+                   "Seconds that each of the last three turns of the ten best lasts, so that each has the clock that its own power leaves; "
+                   "0: some milliseconds")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--out", options.out, "A JSON file for every time that was measured");
   add_calibration_flag(*command, flags->calibration);
   command->add_option("--gpu", flags->gpu, "Use this GPU");
