@@ -122,7 +122,6 @@ void add_bench_command(CLI::App& app, Session& session) {
           "--turn", options.turn_seconds,
           "Suites: seconds that a turn lasts, of which the last third is timed, so that each competitor has the clock that its own "
           "power leaves; 3 rounds unless told otherwise (default: one graph of about 2 ms)")
-      ->check(CLI::NonNegativeNumber)
       ->excludes(chain)
       ->excludes(grouped)
       ->excludes(floor);

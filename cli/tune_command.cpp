@@ -65,8 +65,7 @@ void add_tune_command(CLI::App& app, Session& session) {
       ->add_option("--turn", options.turn_seconds,
                    "Seconds that each of the last three turns of the ten best lasts, so that each has the clock that its own power leaves; "
                    "0: some milliseconds")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->capture_default_str();
   command->add_option("--out", options.out, "A JSON file for every time that was measured");
   add_calibration_flag(*command, flags->calibration);
   command->add_option("--gpu", flags->gpu, "Use this GPU");
