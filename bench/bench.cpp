@@ -23,6 +23,8 @@ namespace sluice {
 namespace bench {
 namespace {
 
+constexpr double kLongestTurnSeconds = 60;
+
 Error cannot(const std::string& message) { return {ErrorCode::invalid_argument, message}; }
 
 Result<std::vector<Shape>> shapes_for(const BenchOptions& options) {
@@ -44,7 +46,8 @@ Status check_options(const BenchOptions& options) {
     if (Status s = check_chain_options(options); !s) return s;
   if (options.rest_seconds && !(*options.rest_seconds >= 0))
     return cannot(fmt::format("rest_seconds = {} must be 0 or more", *options.rest_seconds));
-  if (!(options.turn_seconds >= 0)) return cannot(fmt::format("turn_seconds = {} must be 0 or more", options.turn_seconds));
+  if (!(options.turn_seconds >= 0 && options.turn_seconds <= kLongestTurnSeconds))
+    return cannot(fmt::format("turn_seconds = {} must be from 0 to {}", options.turn_seconds, kLongestTurnSeconds));
   if (!(options.seconds_per_shape > 0)) return cannot(fmt::format("seconds_per_shape = {} must be above 0", options.seconds_per_shape));
   return Nothing{};
 }

@@ -17,7 +17,6 @@ constexpr double kKernelGraphUs = 700;  // of one kernel among all
 constexpr int kKernelRounds = 3;
 constexpr std::size_t kFinalists = 10;
 constexpr double kFinalistWithin = 1.2;  // of the best
-constexpr int kLongTurns = 3;            // of each, where the length of turns was asked for
 constexpr std::int64_t kSamples = 4096;
 
 bool wants(const BenchOptions& options, const std::string& rival) {
@@ -129,9 +128,9 @@ void Measurement::time_rivals(const Product& product, const Plan& plan, ShapeRes
   for (const Enqueue& enqueue : enqueues) graphs.push_back(make_graph(enqueue, product.sets(), launches, stream_));
   warm_up(graphs);
   const double round_us = launches * std::accumulate(estimates.begin(), estimates.end(), 0.0);
-  const int given = options_.rounds == 0 && options_.turn_seconds > 0 ? kLongTurns : options_.rounds;
-  const int rounds = rounds_within(kTimedShare * options_.seconds_per_shape, round_us, given);
-  const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_, options_.turn_seconds * 1e6);
+  const double turn_us = options_.turn_seconds * 1e6;
+  const int rounds = rounds_within(kTimedShare * options_.seconds_per_shape, round_us, options_.rounds, turn_us);
+  const std::vector<Timing> timings = time_in_turns(pointers(graphs), launches, rounds, stream_, turn_us);
   result.sluice = timings.front();
   if (floor) result.stream = timings.back();
   for (std::size_t i = 0; i < rivals.size(); ++i)
@@ -160,8 +159,8 @@ void Measurement::time_finalists(const Product& product, const std::vector<Plan>
     short_us += us(i);
   }
   if (ways.size() < 2) return;
-  const std::vector<Timing> timings = time_all_beside(ways, product.sets(), kTimedShare * options_.seconds_per_shape, stream_,
-                                                      options_.turn_seconds > 0 ? kLongTurns : 0, options_.turn_seconds * 1e6);
+  const std::vector<Timing> timings =
+      time_all_beside(ways, product.sets(), kTimedShare * options_.seconds_per_shape, stream_, 0, options_.turn_seconds * 1e6);
   for (const Timing& timing : timings) long_us += timing.us;
   for (KernelTiming& kernel : result.kernels) kernel.timing.us *= long_us / short_us;
   for (std::size_t i = 0; i < finalists.size(); ++i) result.kernels[finalists[i]].timing = timings[i];

@@ -46,8 +46,10 @@ int launches_for(double estimated_us, int sets, double graph_us) {
   return std::max({static_cast<int>(wanted), fewest, sets});
 }
 
-int rounds_within(double seconds, double round_us, int given) {
+int rounds_within(double seconds, double round_us, int given, double turn_us) {
+  constexpr int kLongTurns = 3;
   if (given > 0) return given;
+  if (turn_us > 0) return kLongTurns;
   return static_cast<int>(std::clamp(seconds * 1e6 / std::max(round_us, 1.0), 7.0, 25.0));
 }
 

@@ -36,7 +36,8 @@ int rotating_set_count(const Shape& shape, std::size_t l2_bytes, std::size_t mos
 // How many launches a graph of about `graph_us` holds: every set at least once, and never under two.
 int launches_for(double estimated_us, int sets, double graph_us);
 
-// How many rounds of all competitors `seconds` hold, 7 at least and 25 at most; or as many as are given, if that is not 0.
-int rounds_within(double seconds, double round_us, int given = 0);
+// How many rounds of all competitors `seconds` hold, 7 at least and 25 at most, or 3 of turns whose length was asked for; or as many as are
+// given, if that is not 0.
+int rounds_within(double seconds, double round_us, int given = 0, double turn_us = 0);
 
 }  // namespace sluice::bench

@@ -23,6 +23,21 @@ std::vector<std::size_t> order_of(const std::vector<double>& us) {
 // Of so many replays in a turn, those whose time counts: by then the clock is as this competitor leaves it.
 int timed_of(int replays) { return (replays + 2) / 3; }
 
+void launch(const Graph& graph, int times, cudaStream_t stream) {
+  for (int i = 0; i < times; ++i) graph.launch(stream);
+}
+
+// Once. How many replays a turn of so many microseconds holds; 0: one.
+int warm_up(const Graph& graph, double turn_us, cudaStream_t stream) {
+  const DeviceEvent begin, end;
+  begin.record(stream);
+  graph.launch(stream);
+  end.record(stream);
+  if (turn_us <= 0) return 1;
+  check(cudaStreamSynchronize(stream), "waiting for a first replay");
+  return std::max(1, static_cast<int>(turn_us / begin.us_until(end)));
+}
+
 }  // namespace
 
 std::vector<const Graph*> pointers(const std::vector<Graph>& graphs) {
@@ -74,33 +89,26 @@ std::size_t fastest(const std::vector<Enqueue>& ways, int sets, cudaStream_t str
 
 std::vector<Timing> time_in_turns(const std::vector<const Graph*>& graphs, int launches, int rounds, cudaStream_t stream, double turn_us) {
   std::vector<int> replays;  // of each in a turn
-  for (const Graph* graph : graphs) {
-    const DeviceEvent begin, end;
-    begin.record(stream);
-    graph->launch(stream);
-    end.record(stream);
-    if (turn_us > 0) check(cudaStreamSynchronize(stream), "waiting for a first replay");
-    replays.push_back(turn_us > 0 ? std::max(1, static_cast<int>(turn_us / begin.us_until(end))) : 1);
-  }
+  for (const Graph* graph : graphs) replays.push_back(warm_up(*graph, turn_us, stream));
   struct Turn {
-    DeviceEvent begin, end;
+    DeviceEvent begin, end;  // of what is timed
   };
-  std::vector<std::vector<Turn>> turns(graphs.size());
-  for (std::vector<Turn>& of_graph : turns) of_graph = std::vector<Turn>(static_cast<std::size_t>(rounds));
-  for (std::size_t round = 0; round < static_cast<std::size_t>(rounds); ++round)
-    for (std::size_t g = 0; g < graphs.size(); ++g) {
-      for (int i = 0; i < replays[g]; ++i) {
-        if (i == replays[g] - timed_of(replays[g])) turns[g][round].begin.record(stream);
-        graphs[g]->launch(stream);
-      }
-      turns[g][round].end.record(stream);
+  std::vector<Turn> turns(graphs.size() * static_cast<std::size_t>(rounds));
+  auto turn = turns.begin();
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t g = 0; g < graphs.size(); ++g, ++turn) {
+      launch(*graphs[g], replays[g] - timed_of(replays[g]), stream);
+      turn->begin.record(stream);
+      launch(*graphs[g], timed_of(replays[g]), stream);
+      turn->end.record(stream);
     }
   check(cudaStreamSynchronize(stream), "waiting for the timed launches");
 
   std::vector<Timing> timings;
   for (std::size_t g = 0; g < graphs.size(); ++g) {
+    const int timed = launches * timed_of(replays[g]);
     std::vector<double> us;
-    for (const Turn& turn : turns[g]) us.push_back(turn.begin.us_until(turn.end) / (launches * timed_of(replays[g])));
+    for (std::size_t at = g; at < turns.size(); at += graphs.size()) us.push_back(turns[at].begin.us_until(turns[at].end) / timed);
     timings.push_back({.us = median(us), .spread = relative_spread(us), .rounds = rounds, .launches_per_graph = launches});
   }
   return timings;
@@ -116,7 +124,7 @@ std::vector<Timing> time_all_beside(const std::vector<Enqueue>& ways, int sets, 
   graphs.reserve(ways.size());
   for (const Enqueue& way : ways) graphs.push_back(make_graph(way, sets, launches, stream));
   const double round_us = launches * std::accumulate(estimates.begin(), estimates.end(), 0.0);
-  return time_in_turns(pointers(graphs), launches, rounds_within(seconds, round_us, given_rounds), stream, turn_us);
+  return time_in_turns(pointers(graphs), launches, rounds_within(seconds, round_us, given_rounds, turn_us), stream, turn_us);
 }
 
 std::pair<Timing, Timing> time_beside(const Enqueue& own, const Enqueue& rival, int sets, double seconds, cudaStream_t stream,

@@ -16,6 +16,7 @@
 #include "core/kernel_layout.hpp"
 #include "core/launched_clusters.hpp"
 #include "planner/as_batch.hpp"
+#include "planner/peak.hpp"
 #include "planner/workers.hpp"
 
 namespace sluice {
@@ -30,11 +31,6 @@ struct Roofs {
   double matrix_us = 0;  // every SM multiplying, no padding, no idle wave
   double hbm_us = 0;
 };
-
-// A wgmma takes 32 bytes of K in the same time, whatever they hold: of FP8 twice as many elements.
-double peak_tflop_per_s(const DeviceSpec& device, DataType type) {
-  return device.sm_count * device.flops_per_clk_per_sm * (2.0 / size_bytes(type)) * device.clock_ghz * 1e-3;
-}
 
 Roofs roofs_of(const Plan& plan) {
   const GemmProblem p = as_batch(plan.problem);  // predicted times are those of the rows that groups are expected to have

@@ -89,6 +89,8 @@ TEST(Sizing, RoundsFillTheSeconds) {
   EXPECT_EQ(rounds_within(0.3, 1e6), 7);
   EXPECT_EQ(rounds_within(0.3, 20e3), 15);
   EXPECT_EQ(rounds_within(0.3, 6e3), 25);
+  EXPECT_EQ(rounds_within(0.3, 6e3, 0, 2e5), 3);
+  EXPECT_EQ(rounds_within(0.3, 6e3, 9, 2e5), 9);
 }
 
 TEST(GpuState, IsReadFromTheToolsLine) {

@@ -5,6 +5,7 @@
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/launched_clusters.hpp"
+#include "planner/peak.hpp"
 
 namespace sluice {
 namespace {
@@ -25,17 +26,17 @@ double gb_per_tflop(const GemmProblem& p, const DeviceSpec& device, const Candid
 // of them draws more in each, and bytes that L2 hands out count beside them: 1.5% of the time for each GB a TFLOP. What was learnt is of
 // turns of 2 ms, in which all candidates share one clock and nothing but cycles differs, so half of it is left. (One H200, 29 November
 // 2026, candidates of 30 products from 512 rows on in turns of 0.1 s: choices 1.039 of the best without any of this, 1.007 with it;
-// docs/calibration.md, "At the power limit".) From nine tenths of the sustained rate, as predicted, that is what binds.
+// docs/calibration.md, "At the power limit".) It sets in where a product is predicted to run at 0.85 of the sustained rate.
 void count_power(const GemmProblem& p, const DeviceSpec& device, std::span<Candidate> candidates) {
   constexpr double kOfGbPerTflop = 0.015, kLeast = 7.8, kMost = 17.8, kOfLearnt = 0.5, kFreeShare = 0.85, kBoundShare = 0.95;
   if (device.sustained_fraction >= 1 || is_grouped(p) || is_grouped_along_k(p) || is_general(p)) return;
-  const double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch);
-  const double sustained = device.sm_count * device.flops_per_clk_per_sm * device.clock_ghz * 1e3 * device.sustained_fraction;  // in a us
+  const double least_us = flops(p) / (peak_tflop_per_s(device, p.type_a) * 1e6 * device.sustained_fraction);
   for (Candidate& candidate : candidates) {
     const KernelConfig& kernel = candidate.kernel;
     if (candidate.verdict != CandidateVerdict::slower || promotes(kernel) || dequantises(kernel)) continue;
     PredictedTime& t = candidate.predicted;
-    const double bound = std::clamp((flops / t.total_us / sustained - kFreeShare) / (kBoundShare - kFreeShare), 0.0, 1.0);
+    const double bound = std::clamp((least_us / t.total_us - kFreeShare) / (kBoundShare - kFreeShare), 0.0, 1.0);
+    if (bound == 0) continue;
     const double bytes = kOfGbPerTflop * (std::clamp(gb_per_tflop(p, device, candidate), kLeast, kMost) - kLeast);
     const double by_cycles = t.total_us - bound * kOfLearnt * t.learnt_us;
     t.power_us = by_cycles * (1 + bound * bytes) - t.total_us;
