@@ -331,14 +331,16 @@ bool suits_groups(const SchedulerParams& s, const DeviceSpec& device, const Kern
   return s.kind != SchedulerKind::split_k && check_forced(s, device, kernel).ok();
 }
 
-// Tiles made to fit one product's rows (kernel_list.def) have been timed for nothing else: not for a batch, nor for groups of any size, but
-// for those of FP8. Those whose width a group's rows choose have been timed for groups. Where they would be as fast as others by
-// prediction, these are taken.
+// Tiles made to fit one product's rows or columns (kernel_list.def) have been timed for nothing else: not for a batch, nor for groups of
+// any size, but for those of FP8. Where they would be as fast as others by prediction, these are taken. Those whose width a group's rows
+// choose have the factor that they were timed with in groups; one product takes more in them (candidates of 40, H200s, 29 November 2026).
 double factor_of_untimed(const GemmProblem& p, const KernelConfig& kernel) {
-  constexpr double kCaution = 1.15;
-  if (chooses_width(kernel)) return is_grouped(p) ? 1 : kCaution;
-  const bool fits_some_rows = !std::has_single_bit(static_cast<unsigned>(kernel.tile_m)) && !promotes(kernel);
-  return p.batch > 1 && fits_some_rows ? kCaution : 1;
+  constexpr double kCaution = 1.15, kOneProduct = 1.08;
+  constexpr int kHigh = 256;
+  const auto fits = [](int side) { return !std::has_single_bit(static_cast<unsigned>(side)); };
+  if (chooses_width(kernel)) return is_grouped(p) ? 1 : p.batch > 1 ? kCaution : kOneProduct;
+  const bool fits_one_product = !promotes(kernel) && (fits(kernel.tile_m) || (kernel.tile_m == kHigh && fits(kernel.tile_n)));
+  return p.batch > 1 && fits_one_product ? kCaution : 1;
 }
 
 // In the mean over what the sizes of groups may be.
@@ -470,7 +472,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
   std::vector<Candidate> candidates;
   candidates.reserve(kernel_list().size());
   std::vector<SchedulerParams> schedules;
-  Status last_refusal = Nothing{};  // of a schedule that the options ask for
+  Status refusal = Nothing{};  // of a schedule that the options ask for: what they say wrongly before what a kernel has not
   for (const KernelConfig& kernel : kernel_list()) {
     Candidate candidate{.kernel = kernel, .verdict = verdict_before_prediction(p, device, options, aligned, kernel)};
     if (candidate.verdict != CandidateVerdict::slower) {
@@ -482,7 +484,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
       return is_grouped(p) ? for_groups(p, device, options, kernel, s) : in_whole_tiles(p) ? for_whole_tiles(p, options, kernel, s) : s;
     };
     if (Status s = check_forced(own(schedules.front()), device, kernel); !s) {
-      last_refusal = s;
+      if (refusal || refusal.error().code == ErrorCode::unsupported) refusal = s;
       candidate.verdict = CandidateVerdict::excluded_by_options;
       candidates.push_back(candidate);
       continue;
@@ -516,7 +518,7 @@ Result<Plan> plan(const GemmProblem& problem, const DeviceSpec& device, const Pl
     return runs_x && x.predicted.total_us < y.predicted.total_us;
   });
   if (candidates.empty() || candidates.front().verdict != CandidateVerdict::slower)
-    return last_refusal ? no_kernel(p, options, candidates) : last_refusal.error();
+    return refusal ? no_kernel(p, options, candidates) : refusal.error();
 
   Candidate& best = candidates.front();
   best.verdict = CandidateVerdict::chosen;

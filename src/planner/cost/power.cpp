@@ -24,11 +24,13 @@ double gb_per_tflop(const GemmProblem& p, const DeviceSpec& device, const Candid
 
 // At its power limit a GPU lowers the clock until what it draws fits, within some 50 ms. Cycles count less then, since whoever needs fewer
 // of them draws more in each, and bytes that L2 hands out count beside them: 1.5% of the time for each GB a TFLOP. What was learnt is of
-// turns of 2 ms, in which all candidates share one clock and nothing but cycles differs, so half of it is left. (One H200, 29 November
-// 2026, candidates of 30 products from 512 rows on in turns of 0.1 s: choices 1.039 of the best without any of this, 1.007 with it;
-// docs/calibration.md, "At the power limit".) It sets in where a product is predicted to run at 0.85 of the sustained rate.
+// turns of 2 ms, in which all candidates share one clock and nothing but cycles differs, so half of it is left. Ranges that end within
+// tiles keep more SMs busy, which is worth less here, and what they hand over costs. (Candidates of 100 products from 256 rows on in turns
+// of 0.1 s, H200s, 29 November 2026; docs/calibration.md, "At the power limit".) It sets in where a product is predicted to run at 0.85 of
+// the sustained rate.
 void count_power(const GemmProblem& p, const DeviceSpec& device, std::span<Candidate> candidates) {
-  constexpr double kOfGbPerTflop = 0.015, kLeast = 7.8, kMost = 17.8, kOfLearnt = 0.5, kFreeShare = 0.85, kBoundShare = 0.95;
+  constexpr double kOfGbPerTflop = 0.015, kLeast = 6.5, kUsual = 7.8, kMost = 17.8, kOfPieces = 0.015, kOfLearnt = 0.5, kFreeShare = 0.85,
+                   kBoundShare = 0.95;
   if (device.sustained_fraction >= 1 || is_grouped(p) || is_grouped_along_k(p) || is_general(p)) return;
   const double least_us = flops(p) / (peak_tflop_per_s(device, p.type_a) * 1e6 * device.sustained_fraction);
   for (Candidate& candidate : candidates) {
@@ -37,9 +39,11 @@ void count_power(const GemmProblem& p, const DeviceSpec& device, std::span<Candi
     PredictedTime& t = candidate.predicted;
     const double bound = std::clamp((least_us / t.total_us - kFreeShare) / (kBoundShare - kFreeShare), 0.0, 1.0);
     if (bound == 0) continue;
-    const double bytes = kOfGbPerTflop * (std::clamp(gb_per_tflop(p, device, candidate), kLeast, kMost) - kLeast);
+    const double bytes = kOfGbPerTflop * (std::clamp(gb_per_tflop(p, device, candidate), kLeast, kMost) - kUsual);
     const double by_cycles = t.total_us - bound * kOfLearnt * t.learnt_us;
-    t.power_us = by_cycles * (1 + bound * bytes) - t.total_us;
+    const SchedulerKind kind = candidate.scheduler.kind;
+    const double pieces = kind == SchedulerKind::stream_k || kind == SchedulerKind::hybrid ? kOfPieces : 0;
+    t.power_us = by_cycles * (1 + bound * (bytes + pieces)) - t.total_us;
     t.total_us += t.power_us;
   }
 }
