@@ -41,7 +41,7 @@ TEST(Power, OnlyWhatWasTimedAtTheLimitIsChanged) {
 // In turns of 0.1 s tiles of 128 x 256 in pairs take 391 to 397 us, pingpong 128 x 128 in pairs 461 (one H200, 29 November 2026).
 TEST(Power, LargeProductsGoToTilesThatFetchLittle) {
   const Plan made = plan_for({.m = 2048, .n = 8192, .k = 8192, .constant_b = true});
-  EXPECT_LT(made.predicted.power_us, 0.01 * made.predicted.total_us);
+  EXPECT_LT(made.predicted.power_us + 0.5 * made.predicted.learnt_us, 0.01 * made.predicted.total_us);
   EXPECT_LE(fetched(made.kernel), 1.0 / 128) << name(made.kernel);
   // Of those that nothing but power keeps from the sustained rate, who fetches more pays for it; of what was learnt half is taken back.
   const DeviceSpec& device = h200();
