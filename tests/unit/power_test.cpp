@@ -16,6 +16,13 @@ Plan plan_for(const GemmProblem& problem, const DeviceSpec& device = h200()) { r
 // Bytes of L2 for a product, to a factor: what a CTA's tile fetches over what it multiplies.
 double fetched(const KernelConfig& kernel) { return 1.0 / (kernel.tile_n * kernel.cluster_n) + 1.0 / (kernel.tile_m * kernel.cluster_m); }
 
+// Whether nothing but power keeps a product that takes `us` from the sustained rate.
+bool stands_at_the_limit(const GemmProblem& problem, double us) {
+  const DeviceSpec& device = h200();
+  const double sustained = device.sm_count * device.flops_per_clk_per_sm * device.clock_ghz * 1e3 * device.sustained_fraction;
+  return flops(problem) / us >= 0.96 * sustained;
+}
+
 TEST(Power, WhatMemoryBindsHasTheClockItWants) {
   for (const GemmProblem& problem : {GemmProblem{.m = 16, .n = 8192, .k = 8192}, GemmProblem{.m = 128, .n = 57344, .k = 8192},
                                      GemmProblem{.m = 4096, .n = 4096, .k = 64}})
@@ -43,14 +50,12 @@ TEST(Power, LargeProductsGoToTilesThatFetchLittle) {
   const Plan made = plan_for({.m = 2048, .n = 8192, .k = 8192, .constant_b = true});
   EXPECT_LT(made.predicted.power_us + 0.5 * made.predicted.learnt_us, 0.01 * made.predicted.total_us);
   EXPECT_LE(fetched(made.kernel), 1.0 / 128) << name(made.kernel);
-  // Of those that nothing but power keeps from the sustained rate, who fetches more pays for it; of what was learnt half is taken back.
-  const DeviceSpec& device = h200();
-  const double sustained = device.sm_count * device.flops_per_clk_per_sm * device.clock_ghz * 1e3 * device.sustained_fraction;
+  // Who fetches more pays for it; of what was learnt half is taken back.
   std::size_t fetch_more = 0;
   for (const Candidate& candidate : made.candidates) {
     const PredictedTime& t = candidate.predicted;
     if (candidate.verdict != CandidateVerdict::slower || fetched(candidate.kernel) < 1.4 * fetched(made.kernel)) continue;
-    if (flops(made.problem) / (t.total_us - t.power_us) < 0.96 * sustained) continue;
+    if (!stands_at_the_limit(made.problem, t.total_us - t.power_us)) continue;
     ++fetch_more;
     EXPECT_GT(t.power_us + 0.5 * t.learnt_us, 0.01 * t.total_us) << name(candidate.kernel);
   }
@@ -68,16 +73,14 @@ TEST(Power, OneWaveOfHighTilesBeforeMoreOfOthers) {
   }
 }
 
-// Where nothing but power keeps a kernel from the sustained rate, ranges that end within tiles lose more than whole tiles of the same.
+// Ranges that end within tiles lose more than whole tiles of the same kernel.
 TEST(Power, RangesPayForWhatTheyHandOver) {
   const Plan made = plan_for({.m = 2048, .n = 8192, .k = 8192, .constant_b = true});
-  const DeviceSpec& device = h200();
-  const double sustained = device.sm_count * device.flops_per_clk_per_sm * device.clock_ghz * 1e3 * device.sustained_fraction;
   std::map<std::string, double> whole, ranges;  // by kernel: what is added to cycles and half of what was learnt
   for (const Candidate& candidate : made.candidates) {
     const PredictedTime& t = candidate.predicted;
     const double before = t.total_us - t.power_us;
-    if (candidate.verdict != CandidateVerdict::slower || flops(made.problem) / before < 0.96 * sustained) continue;
+    if (candidate.verdict != CandidateVerdict::slower || !stands_at_the_limit(made.problem, before)) continue;
     const SchedulerKind kind = candidate.scheduler.kind;
     auto& of_kind = kind == SchedulerKind::data_parallel ? whole : ranges;
     if (kind == SchedulerKind::data_parallel || kind == SchedulerKind::hybrid || kind == SchedulerKind::stream_k)
