@@ -14,8 +14,6 @@ std::int64_t work_tiles(const SchedulerParams& s) {
   return static_cast<std::int64_t>(s.tiles_m / s.cluster_m) * (s.tiles_n / s.cluster_n) * s.groups;
 }
 
-bool is_stream_k(const SchedulerParams& s) { return s.kind == SchedulerKind::stream_k || s.kind == SchedulerKind::hybrid; }
-
 Status check_split_k(const SchedulerParams& s, std::int64_t units) {
   const std::int64_t most = std::max(1, s.k_tiles / s.min_k_tiles);
   if (s.splits < 1 || s.splits > most)

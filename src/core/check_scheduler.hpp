@@ -13,6 +13,9 @@ inline constexpr std::int64_t kMostItems = std::int64_t{1} << 29;
 // Of the tiles that stream-K cuts, so that the offset of any k-tile and of any cut fits.
 inline constexpr std::int64_t kMostStreamKTiles = std::int64_t{1} << 30;
 
+// Whether tiles lie end to end in ranges, which end anywhere within them.
+inline bool is_stream_k(const SchedulerParams& s) { return s.kind == SchedulerKind::stream_k || s.kind == SchedulerKind::hybrid; }
+
 // How the tiles are cut in k and dealt to `units` clusters. That the tiles cover the problem is check_plan()'s business.
 Status check_scheduler(const SchedulerParams& params, std::int64_t units);
 

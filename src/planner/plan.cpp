@@ -164,7 +164,7 @@ void cut_in_k(const PlanOptions& options, std::int32_t slots, SchedulerParams& s
   else if (s.kind == SchedulerKind::split_k)
     s.splits = options.splits > 0 ? options.splits : std::clamp(slots / tiles, std::min(2, most_pieces), most_pieces);
   if (options.lead > 0) s.lead = options.lead;
-  if (s.kind != SchedulerKind::stream_k && s.kind != SchedulerKind::hybrid) return;
+  if (!is_stream_k(s)) return;
 
   s.stream_k_ranges = static_cast<std::int32_t>(std::min<std::int64_t>(slots, static_cast<std::int64_t>(tiles) * most_pieces));
   s.stream_k_regions = std::max(1, options.stream_k_regions);
@@ -218,7 +218,7 @@ SchedulerParams for_groups(const GemmProblem& p, const DeviceSpec& device, const
   if (s.kind == SchedulerKind::one_tile_per_cta) s.kind = SchedulerKind::data_parallel;
   if (s.kind == SchedulerKind::data_parallel && many) s.claim = options.claim.value_or(WorkClaim::ticket);
   if (s.kind == SchedulerKind::split_k) s.claim = WorkClaim::ticket;  // dealt out, tiles whose number is not known might stall
-  if (s.kind == SchedulerKind::stream_k || s.kind == SchedulerKind::hybrid) {
+  if (is_stream_k(s)) {
     // Whatever the sizes, there may be that many.
     const std::int32_t slots = clusters_that_fit(device, kernel), tiles = cluster_tiles(s);
     const std::int64_t pieces = std::int64_t{tiles} * std::max(1, s.k_tiles / s.min_k_tiles);

@@ -7,6 +7,7 @@
 #include "sluice/plan.hpp"
 
 #include "devices.hpp"
+#include "planner/peak.hpp"
 
 namespace sluice {
 namespace {
@@ -18,8 +19,7 @@ double fetched(const KernelConfig& kernel) { return 1.0 / (kernel.tile_n * kerne
 
 // Whether nothing but power keeps a product that takes `us` from the sustained rate.
 bool stands_at_the_limit(const GemmProblem& problem, double us) {
-  const DeviceSpec& device = h200();
-  const double sustained = device.sm_count * device.flops_per_clk_per_sm * device.clock_ghz * 1e3 * device.sustained_fraction;
+  const double sustained = peak_tflop_per_s(h200(), problem.type_a) * 1e6 * h200().sustained_fraction;
   return flops(problem) / us >= 0.96 * sustained;
 }
 
@@ -62,7 +62,7 @@ TEST(Power, LargeProductsGoToTilesThatFetchLittle) {
   EXPECT_GT(fetch_more, 0u);
 }
 
-// At their own clock 2.5 to 6% faster than pieces, or two rounds, of smaller tiles (one H200, 29 November 2026).
+// At their own clock 2 to 6% faster than pieces, or two rounds, of smaller tiles (one H200, 29 November 2026).
 TEST(Power, OneWaveOfHighTilesBeforeMoreOfOthers) {
   for (const std::int64_t n : {4864, 5376, 5888}) {
     const Plan made = plan_for({.m = 1024, .n = n, .k = 4096, .constant_b = true});

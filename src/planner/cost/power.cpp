@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/check_scheduler.hpp"
 #include "core/groups.hpp"
 #include "core/kernel_layout.hpp"
 #include "core/launched_clusters.hpp"
@@ -41,8 +42,7 @@ void count_power(const GemmProblem& p, const DeviceSpec& device, std::span<Candi
     if (bound == 0) continue;
     const double bytes = kOfGbPerTflop * (std::clamp(gb_per_tflop(p, device, candidate), kLeast, kMost) - kUsual);
     const double by_cycles = t.total_us - bound * kOfLearnt * t.learnt_us;
-    const SchedulerKind kind = candidate.scheduler.kind;
-    const double pieces = kind == SchedulerKind::stream_k || kind == SchedulerKind::hybrid ? kOfPieces : 0;
+    const double pieces = is_stream_k(candidate.scheduler) ? kOfPieces : 0;
     t.power_us = by_cycles * (1 + bound * (bytes + pieces)) - t.total_us;
     t.total_us += t.power_us;
   }
